@@ -1,0 +1,1 @@
+"""What runs on or near GPU nodes and is scraped. Needs only the base installation."""

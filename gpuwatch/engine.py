@@ -1,0 +1,107 @@
+"""Orders the stages: snapshot, history and settings in, one Evaluation out. The only place that knows the order.
+
+Pure: "now" is snapshot.taken_at, equal input gives an equal Evaluation. A stage that breaks is reported in
+`failures` and leaves the others standing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from gpuwatch.advice.advise import AdviceContext, advise
+from gpuwatch.counting.waterfall import waterfalls
+from gpuwatch.demand.mix import demand_mix
+from gpuwatch.demand.pending import pending_demand
+from gpuwatch.errors import GpuwatchError
+from gpuwatch.fit.booking import Booking, book
+from gpuwatch.forecast.forecast import forecast_all
+from gpuwatch.fragmentation.report import fragmentation_report
+from gpuwatch.model.evaluation import (
+    Evaluation,
+    PlacementAdvice,
+    PlacementRequest,
+    StageFailure,
+)
+from gpuwatch.model.history import History
+from gpuwatch.model.mix import DemandMix
+from gpuwatch.model.settings import AnalysisSettings
+from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.placement.what_if import place_what_if
+
+T = TypeVar("T")
+
+STAGES = ("booking", "waterfall", "mix", "fragmentation", "demand", "forecast", "advice")
+
+
+class _Stages:
+    """Runs stages one by one, times them, and turns a break into a StageFailure."""
+
+    def __init__(self, observe: Callable[[str, float], None] | None) -> None:
+        self._observe = observe
+        self.failures: list[StageFailure] = []
+
+    def run(self, stage: str, work: Callable[[], T], instead: T) -> T:
+        started = time.perf_counter()
+        try:
+            return work()
+        except Exception as err:  # one broken stage must not take the others down
+            code = err.code if isinstance(err, GpuwatchError) else type(err).__name__
+            self.failures.append(StageFailure(stage=stage, code=code, detail=str(err)))
+            return instead
+        finally:
+            if self._observe is not None:
+                self._observe(stage, time.perf_counter() - started)
+
+
+def evaluate(
+    snapshot: ClusterSnapshot,
+    history: History,
+    settings: AnalysisSettings,
+    *,
+    observe: Callable[[str, float], None] | None = None,
+) -> Evaluation:
+    """Evaluates one snapshot.
+
+    `observe(stage, seconds)` is called once per stage (see STAGES), failed ones included. Never raises on data.
+    """
+    stages = _Stages(observe)
+    booking = stages.run("booking", lambda: book(snapshot), Booking(nodes={}))
+    overall, scopes = stages.run("waterfall", lambda: waterfalls(booking, snapshot.taken_at, settings), (None, ()))
+    mix = stages.run("mix", lambda: demand_mix(snapshot, settings), DemandMix(basis="the mix could not be computed"))
+    fragmentation = stages.run("fragmentation", lambda: fragmentation_report(booking, mix), None)
+    demand = stages.run("demand", lambda: pending_demand(snapshot, booking), ())
+    forecasts = stages.run("forecast", lambda: forecast_all(history, snapshot.taken_at, settings), ())
+    context = AdviceContext(snapshot=snapshot, booking=booking, mix=mix, demand=demand, settings=settings)
+    recommendations, abstentions = stages.run("advice", lambda: advise(context), ((), ()))
+    return Evaluation(
+        id=evaluation_id(snapshot, history, settings),
+        cluster=snapshot.cluster,
+        snapshot_taken_at=snapshot.taken_at,
+        waterfall=overall,
+        waterfall_scopes=scopes,
+        fragmentation=fragmentation,
+        demand=demand,
+        forecasts=forecasts,
+        recommendations=recommendations,
+        abstentions=abstentions,
+        sources=snapshot.sources,
+        findings=(*snapshot.findings, *booking.findings),
+        failures=tuple(stages.failures),
+    )
+
+
+def place(
+    snapshot: ClusterSnapshot, request: PlacementRequest, settings: AnalysisSettings, evaluation_id: str
+) -> PlacementAdvice:
+    """Answers a what-if on the same booking and mix that the evaluation used."""
+    return place_what_if(book(snapshot), demand_mix(snapshot, settings), request, evaluation_id)
+
+
+def evaluation_id(snapshot: ClusterSnapshot, history: History, settings: AnalysisSettings) -> str:
+    """12 hex digits that are equal for equal input, on every machine."""
+    # repr of frozen dataclasses of numbers, strings, tuples and dicts is stable across processes (no hash order in it).
+    text = "\0".join(map(repr, (snapshot, history, settings)))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,49 @@
+"""Units at the edges: parsing what people and exporters write, printing what people read."""
+
+from __future__ import annotations
+
+import math
+import re
+
+MILLI = 1000
+MIB = 1024**2
+GIB = 1024**3
+HOUR_SECONDS = 3600
+WEEK_HOURS = 168
+
+_BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes of "80GiB", "80Gi", "80G", "1024"; ValueError names the text.
+
+    A bare or B-suffixed decimal prefix is decimal (80GB = 80e9), an i-prefix binary, as in Kubernetes quantities.
+    """
+    match = _QUANTITY.fullmatch(text)
+    if not match or match[2].upper() not in _BYTES:
+        raise ValueError(f"not an amount of memory: {text!r} (write for example 80GiB)")
+    return round(float(match[1]) * _BYTES[match[2].upper()])
+
+
+def parse_millicores(text: str) -> int:
+    """Thousandths of a CPU of "8", "0.5", "500m"; ValueError names the text."""
+    body = text.strip()
+    try:
+        cores = float(body[:-1]) / MILLI if body.endswith("m") else float(body)
+    except ValueError:
+        cores = math.nan
+    if not math.isfinite(cores) or cores < 0:
+        raise ValueError(f"not an amount of CPU: {text!r} (write for example 8 or 500m)")
+    return round(cores * MILLI)
+
+
+def gpus(milligpu: float) -> str:
+    """GPUs for people: "12", "12.5", "0.46"; thousandths are kept, trailing zeros are not."""
+    text = f"{milligpu / MILLI:,.3f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def gib(amount_bytes: float) -> str:
+    """Memory for people, in GiB with at most one decimal: "80 GiB", "7.5 GiB"."""
+    return f"{amount_bytes / GIB:,.1f}".removesuffix(".0") + " GiB"

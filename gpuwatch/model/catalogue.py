@@ -21,7 +21,7 @@ _MEMORY_TOLERANCE = 0.08  # drivers report 2 to 6% less than the sold size, depe
 
 @value
 class MigProfile:
-    """One slice size. Sizes in slices: compute of 7 (A30: 4), memory of 8 (A30: 4). placements are first memory slices."""
+    """One slice size, in compute slices (of 7) and memory slices (of 8); placements are its first memory slices."""
 
     name: str
     compute_slices: int

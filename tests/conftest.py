@@ -1,0 +1,43 @@
+"""What all tests share: where the traces are, which real servers there are, and what a missing one means."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+MUST_RUN = os.environ.get("GPUWATCH_REQUIRE_SERVERS") == "1"
+
+
+def need_program(name: str) -> str:
+    """Path of a program that a test runs; skips with a reason, or fails where every program must be there."""
+    found = shutil.which(name)
+    if found:
+        return found
+    if MUST_RUN:
+        pytest.fail(f"{name} is not installed and GPUWATCH_REQUIRE_SERVERS=1")
+    pytest.skip(f"{name} is not installed")
+
+
+@pytest.fixture(scope="session")
+def traces() -> Path:
+    """The folder with the public traces (openb/, demand/), named by GPUWATCH_TRACES."""
+    named = os.environ.get("GPUWATCH_TRACES")
+    if not named:
+        pytest.skip("GPUWATCH_TRACES does not name a folder with the public traces")
+    folder = Path(named)
+    if not (folder / "openb").is_dir():
+        pytest.skip(f"no openb folder in GPUWATCH_TRACES={folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def prometheus_program() -> str:
+    return need_program("prometheus")
+
+
+@pytest.fixture(scope="session")
+def promtool_program() -> str:
+    return need_program("promtool")

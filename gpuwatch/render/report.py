@@ -1,0 +1,103 @@
+"""What a format gets to print: one document for programs, sections for people, one flat table for spreadsheets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuwatch.registry import Registry
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `unit` is printed in the header; numbers are aligned right and printed with `digits` decimals.
+
+    wide: only in the wide format. flex: takes the space that is left and wraps on a terminal.
+    """
+
+    key: str
+    title: str
+    unit: str = ""
+    digits: int | None = None
+    wide: bool = False
+    flex: bool = False
+    severity: bool = False  # colored by its own value on a terminal
+
+    @property
+    def header(self) -> str:
+        return f"{self.title} [{self.unit}]" if self.unit else self.title
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows by column key. A key that a row lacks, or None, is printed as a dash: nothing is known there."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[dict[str, Cell], ...] = ()
+    empty: str = "nothing to show"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of a chart: `value` in the chart's unit."""
+
+    label: str
+    value: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Horizontal bars on one scale from 0 to `full`."""
+
+    title: str
+    unit: str
+    bars: tuple[Bar, ...]
+    full: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Sentences and command lines, printed as they are."""
+
+    title: str
+    lines: tuple[str, ...]
+    code: bool = False  # to be typed into a shell
+
+
+Section = Table | Chart | Lines
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One answer in every form that a format may need. `flat` is what csv prints: raw numbers, keys that name units."""
+
+    title: str
+    document: dict[str, Any]
+    sections: tuple[Section, ...]
+    flat: Table
+    notes: tuple[str, ...] = field(default=())  # for stderr, never part of the data
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a format may print: colors only on a terminal, `width` None where nothing must wrap."""
+
+    color: bool = False
+    width: int | None = None
+    wide: bool = False
+    unicode: bool = True
+
+
+Renderer = Callable[[Report, Style], str]
+
+FORMATS: Registry[Renderer] = Registry("output format", "gpuwatch.render.formats")
+
+
+def columns_of(table: Table, wide: bool) -> tuple[Column, ...]:
+    """The columns to print."""
+    return tuple(column for column in table.columns if wide or not column.wide)

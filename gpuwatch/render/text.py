@@ -1,0 +1,61 @@
+"""Cells as text. Names come from other people's clusters, so nothing of them reaches a terminal or a page raw."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from gpuwatch.render.report import Cell, Column
+
+DASH = "-"
+
+
+def clean(text: str) -> str:
+    """`text` on one line without control or invisible formatting characters, which could redraw a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(_shown(char) for char in text)
+
+
+def _shown(char: str) -> str:
+    if char in "\t\n\r":
+        return " "
+    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else char
+
+
+def cell_text(cell: Cell, column: Column) -> str:
+    """For people: thousands separated, the column's decimals, a dash for what is not known."""
+    if cell is None:
+        return DASH
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int | float):
+        return number(cell, column.digits)
+    return clean(cell)
+
+
+def number(amount: float, digits: int | None = None) -> str:
+    """A number for people: "1,234", "0.5"; with `digits` decimals, else at most three without trailing zeros."""
+    if digits is not None:
+        text = f"{amount:,.{digits}f}"
+        return text.lstrip("-") if not text.strip("-0.,") else text
+    text = f"{amount:,.3f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def is_number(cell: Cell) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def display_width(text: str) -> int:
+    """Terminal columns that `text` takes; wide East Asian characters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def pad(text: str, width: int, right: bool = False) -> str:
+    """`text` filled with spaces to `width` terminal columns."""
+    room = " " * max(0, width - display_width(text))
+    return room + text if right else text + room

@@ -1,0 +1,1 @@
+"""One report per command: which sections people see and which flat rows a spreadsheet gets."""

@@ -1,0 +1,1 @@
+"""What is asked for: the mix of shapes, what waits, and demand over time. Pure."""

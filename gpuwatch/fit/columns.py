@@ -1,0 +1,143 @@
+"""One columnar view of a booking: what the kernels of the floors above loop over instead of objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
+from gpuwatch.model.cluster import Gpu
+from gpuwatch.model.jobs import DemandShape
+from gpuwatch.model.units import MILLI
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+# Stands for a capacity that nobody told: it must neither strand nor block. Small enough to be summed over nodes.
+ENOUGH = 2**48
+UNKNOWN_MODEL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """N nodes by W devices (W: most devices on one node, at least 1; shorter nodes are padded).
+
+    The arrays cpu_free, memory_free, left and mig_free change through take() and give_back(); the rest never does.
+    """
+
+    names: tuple[str, ...]
+    models: tuple[str, ...]  # sorted; `model` holds positions in it
+    pools: tuple[str, ...]  # sorted; `pool` holds positions in it
+    pool: IntArray  # (N,)
+    open: BoolArray  # (N,) the node takes work
+    cpu_free: IntArray  # (N,) millicores, ENOUGH where unknown
+    cpu_known: BoolArray  # (N,)
+    memory_free: IntArray  # (N,) bytes, ENOUGH where unknown
+    memory_known: BoolArray  # (N,)
+    left: IntArray  # (N, W) milligpu that can be given away now, 0..1000; 0 on padding and on unusable devices
+    model: IntArray  # (N, W) position in `models`; UNKNOWN_MODEL where nobody says, and on padding
+    usable: BoolArray  # (N, W) a device that takes time-shared work
+    gpu_index: IntArray  # (N, W) the device's own index on its node, -1 on padding
+    mig_gpus: int  # devices in MIG mode
+    mig_free: dict[str, IntArray]  # profile -> (N,) created instances that nobody holds, on usable devices
+    _accepted: dict[tuple[str, ...], BoolArray] = field(default_factory=dict)
+
+    def copy(self) -> Columns:
+        """A view whose free capacity can change without touching this one."""
+        return replace(
+            self,
+            cpu_free=self.cpu_free.copy(),
+            memory_free=self.memory_free.copy(),
+            left=self.left.copy(),
+            mig_free={profile: free.copy() for profile, free in self.mig_free.items()},
+        )
+
+    def accepted(self, models: tuple[str, ...]) -> BoolArray:
+        """(N, W) usable devices whose model is among `models`; empty accepts any, an unknown model is no match."""
+        if models not in self._accepted:
+            codes = [at for at, name in enumerate(self.models) if name in models]
+            self._accepted[models] = self.usable & np.isin(self.model, codes) if models else self.usable
+        return self._accepted[models]
+
+    def take(self, row: int, shape: DemandShape, devices: tuple[int, ...], times: int = 1) -> None:
+        """Gives one member of `shape` its resources on node `row`; `devices` are columns of `left`."""
+        self.cpu_free[row] -= times * shape.cpu_millicores
+        self.memory_free[row] -= times * shape.memory_bytes
+        if shape.mig_profile:
+            self.mig_free[shape.mig_profile][row] -= times * shape.gpus
+        for device in devices:
+            self.left[row, device] -= times * shape.milligpu_per_gpu
+
+    def give_back(self, row: int, shape: DemandShape, devices: tuple[int, ...]) -> None:
+        """Undoes take()."""
+        self.take(row, shape, devices, times=-1)
+
+
+def columns_of(booking: Booking) -> Columns:
+    """The columnar view of `booking`, rows in its order."""
+    booked = list(booking.nodes.values())
+    models = tuple(sorted({gpu.model for b in booked for gpu in b.node.gpus if gpu.model is not None}))
+    pools = tuple(sorted({b.node.pool for b in booked}))
+    model_code = {name: at for at, name in enumerate(models)}
+    pool_code = {name: at for at, name in enumerate(pools)}
+    shape = (len(booked), max((len(b.node.gpus) for b in booked), default=0) or 1)
+    left = np.zeros(shape, dtype=np.int64)
+    usable = np.zeros(shape, dtype=np.bool_)
+    model = np.full(shape, UNKNOWN_MODEL, dtype=np.int64)
+    gpu_index = np.full(shape, -1, dtype=np.int64)
+    for row, b in enumerate(booked):
+        count = len(b.node.gpus)
+        left[row, :count] = b.free_milligpu
+        usable[row, :count] = b.usable
+        model[row, :count] = [model_code.get(gpu.model or "", UNKNOWN_MODEL) for gpu in b.node.gpus]
+        gpu_index[row, :count] = [gpu.index for gpu in b.node.gpus]
+    return Columns(
+        names=tuple(b.node.name for b in booked),
+        models=models,
+        pools=pools,
+        pool=np.array([pool_code[b.node.pool] for b in booked], dtype=np.int64),
+        open=np.array([node_block_cause(b.node) is None for b in booked], dtype=np.bool_),
+        cpu_free=_capacity([b.cpu_free_millicores for b in booked]),
+        cpu_known=np.array([b.cpu_free_millicores is not None for b in booked], dtype=np.bool_),
+        memory_free=_capacity([b.memory_free_bytes for b in booked]),
+        memory_known=np.array([b.memory_free_bytes is not None for b in booked], dtype=np.bool_),
+        left=left.clip(0, MILLI),
+        model=model,
+        usable=usable,
+        gpu_index=gpu_index,
+        mig_gpus=sum(gpu.mig_enabled for b in booked for gpu in b.node.gpus),
+        mig_free=_mig_free(booked),
+    )
+
+
+def free_instances(booked: BookedNode, profile: str) -> list[int]:
+    """Device index of each created instance of `profile` that nobody holds and a job could take, in device order."""
+    if node_block_cause(booked.node) is not None:
+        return []
+    return [
+        gpu.index
+        for gpu, held in zip(booked.node.gpus, _held_instances(booked), strict=True)
+        if gpu.mig_enabled and gpu.health != "unhealthy"
+        for instance in gpu.mig_instances
+        if instance.profile == profile and instance.id not in held
+    ]
+
+
+def _held_instances(booked: BookedNode) -> list[set[str | None]]:
+    return [{hold.mig_instance for hold in holds} for holds in booked.holds]
+
+
+def _mig_free(booked: list[BookedNode]) -> dict[str, IntArray]:
+    def profiles(gpu: Gpu) -> list[str]:
+        return [instance.profile for instance in gpu.mig_instances]
+
+    known = sorted({profile for b in booked for gpu in b.node.gpus for profile in profiles(gpu)})
+    return {p: np.array([len(free_instances(b, p)) for b in booked], dtype=np.int64) for p in known}
+
+
+def _capacity(amounts: list[int | None]) -> IntArray:
+    return np.array([ENOUGH if amount is None else amount for amount in amounts], dtype=np.int64)

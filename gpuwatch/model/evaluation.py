@@ -80,6 +80,7 @@ class PendingDemand:
     kind: str
     demand_milligpu: int  # running + pending
     pending_milligpu: int
+    gated_milligpu: int = 0  # held back by a gate or suspended: no demand yet, told apart
     fits_by_sum_not_by_shape_jobs: tuple[str, ...] = ()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpuwatch.fit.booking import Booking
 from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, columns_of
-from gpuwatch.fit.feasible import members_that_fit
+from gpuwatch.fit.fleet_fit import members_that_fit
 from gpuwatch.fragmentation.kernel import CAUSES, MixTable, fragment_by_cause, fragment_per_shape, mix_table
 from gpuwatch.model.evaluation import FragmentationReport, FragmentationScope, ShapeFit
 from gpuwatch.model.mix import DemandMix

@@ -1,0 +1,119 @@
+"""Can a shape run on a node, how often, and if not, why not? All nodes at once, over the columnar view."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpuwatch.fit.booking import Booking, node_block_cause
+from gpuwatch.fit.columns import BoolArray, Columns, IntArray
+from gpuwatch.model.jobs import DemandShape
+from gpuwatch.model.units import MILLI
+
+Rows = IntArray | slice
+EVERY_ROW = slice(None)
+
+
+def members_that_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> IntArray:
+    """(rows,) how many members of `shape` alone each node could start now, one after the other.
+
+    A member that asks for nothing countable (no device, and no CPU or memory that anybody knows the amount of) counts
+    once on every node that takes work: more could fit, nobody can say how many.
+    """
+    room = np.where(columns.open[rows], _device_room(columns, shape, rows), 0)
+    for asked, free, known in (
+        (shape.cpu_millicores, columns.cpu_free, columns.cpu_known),
+        (shape.memory_bytes, columns.memory_free, columns.memory_known),
+    ):
+        if asked > 0:
+            room = np.where(known[rows], np.minimum(room, free[rows] // asked), room)
+    return np.where(room == _UNBOUNDED, 1, room.clip(min=0))
+
+
+def fits(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
+    """(rows,) whether one member of `shape` could start on each node now."""
+    beside = (columns.cpu_free[rows] >= shape.cpu_millicores) & (columns.memory_free[rows] >= shape.memory_bytes)
+    return columns.open[rows] & beside & devices_fit(columns, shape, rows)
+
+
+def devices_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
+    """(rows,) whether the node has the devices (or MIG instances), whatever else is lacking."""
+    if shape.gpus == 0:
+        return np.ones(len(columns.names), dtype=np.bool_)[rows]
+    if shape.mig_profile:
+        return _instances(columns, shape, rows) >= shape.gpus
+    fitting: IntArray = roomy_devices(columns, shape, rows).sum(axis=1)
+    return fitting >= shape.gpus
+
+
+def roomy_devices(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
+    """(rows, W) accepted devices with room for one share of `shape`."""
+    return columns.accepted(shape.gpu_models)[rows] & (columns.left[rows] >= shape.milligpu_per_gpu)
+
+
+def first_devices(columns: Columns, row: int, shape: DemandShape) -> tuple[int, ...]:
+    """The lowest `shape.gpus` columns of node `row` with room; () for CPU-only and MIG shapes."""
+    if shape.gpus == 0 or shape.mig_profile:
+        return ()
+    roomy = np.flatnonzero(columns.accepted(shape.gpu_models)[row] & (columns.left[row] >= shape.milligpu_per_gpu))
+    return tuple(int(at) for at in roomy[: shape.gpus])
+
+
+def blocking_causes(booking: Booking, columns: Columns, shape: DemandShape) -> list[str | None]:
+    """Per node, the first cause that keeps one member of `shape` away; None where it fits.
+
+    Order of charge: no_gpus, blocked:<cause>, mig_mode, model, gpu_lacking, cpu_lacking, memory_lacking; for a MIG
+    shape mig_profile (none created) and mig_busy (all held) take the place of the device causes.
+    """
+    cpu_ok = columns.cpu_free >= shape.cpu_millicores
+    memory_ok = columns.memory_free >= shape.memory_bytes
+    devices_ok = devices_fit(columns, shape)
+    some_accepted = columns.accepted(shape.gpu_models).any(axis=1)
+    causes: list[str | None] = []
+    for row, booked in enumerate(booking.nodes.values()):
+        gpus, blocked = booked.node.gpus, node_block_cause(booked.node)
+        on_mig = [instance.profile for gpu in gpus for instance in gpu.mig_instances]
+        tests = (
+            ("no_gpus", shape.gpus > 0 and not gpus),
+            (f"blocked:{blocked}", blocked is not None),
+            ("mig_profile", shape.mig_profile is not None and shape.mig_profile not in on_mig),
+            ("mig_busy", shape.mig_profile is not None and not devices_ok[row]),
+            ("mig_mode", not shape.mig_profile and shape.gpus > 0 and all(gpu.mig_enabled for gpu in gpus)),
+            ("model", bool(shape.gpu_models) and shape.gpus > 0 and not some_accepted[row] and not shape.mig_profile),
+            ("gpu_lacking", not devices_ok[row]),
+            ("cpu_lacking", not cpu_ok[row]),
+            ("memory_lacking", not memory_ok[row]),
+        )
+        causes.append(next((cause for cause, holds in tests if holds), None))
+    return causes
+
+
+_UNBOUNDED = np.iinfo(np.int64).max
+
+
+def _device_room(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
+    if shape.gpus == 0:
+        return np.full(len(columns.names), _UNBOUNDED, dtype=np.int64)[rows]
+    if shape.mig_profile:
+        return _instances(columns, shape, rows) // shape.gpus
+    accepted = columns.accepted(shape.gpu_models)[rows]
+    per_device: IntArray = np.where(accepted, columns.left[rows] // shape.milligpu_per_gpu, 0)
+    room: IntArray = per_device.sum(axis=1)
+    return room if shape.gpus == 1 else _rooms_of_several(per_device, shape)
+
+
+def _rooms_of_several(per_device: IntArray, shape: DemandShape) -> IntArray:
+    """More than one device a member means whole devices, so a device takes part in one member at most."""
+    assert shape.milligpu_per_gpu == MILLI, "several devices are asked for as whole devices"
+    whole: IntArray = (per_device > 0).sum(axis=1)
+    return whole // shape.gpus
+
+
+def _instances(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
+    free = columns.mig_free.get(shape.mig_profile or "")
+    if free is None:
+        return np.zeros(len(columns.names), dtype=np.int64)[rows]
+    if not shape.gpu_models:
+        return free[rows]
+    # Counted per node, not per device: a node that mixes models in MIG mode is taken for whichever is accepted.
+    codes = [at for at, name in enumerate(columns.models) if name in shape.gpu_models]
+    return np.where(np.isin(columns.model[rows], codes).any(axis=1), free[rows], 0)

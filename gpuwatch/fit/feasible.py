@@ -1,119 +1,145 @@
-"""Can a shape run on a node, how often, and if not, why not? All nodes at once, over the columnar view."""
+"""Can this shape start here now, and on which devices? Plain Python on one node at a time, for few questions.
+
+A Room is a mutable copy of what a node can still give, so that moves can be tried in order. Unknown CPU or memory
+capacity does not refuse a shape: nobody measured that it lacks. Whole-cluster scans belong to the columnar view.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from gpuwatch.fit.booking import Booking, node_block_cause
-from gpuwatch.fit.columns import BoolArray, Columns, IntArray
+from gpuwatch.fit.booking import BookedNode, Hold, node_block_cause
+from gpuwatch.model.cluster import Node
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
 
-Rows = IntArray | slice
-EVERY_ROW = slice(None)
+Spot = tuple[int, str | None]  # position in node.gpus, MIG instance or None for a time share
 
 
-def members_that_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> IntArray:
-    """(rows,) how many members of `shape` alone each node could start now, one after the other.
+@dataclass(slots=True)
+class Room:
+    """What one node can still give. `free_milligpu` runs parallel to node.gpus; free_instances are (position, id)."""
 
-    A member that asks for nothing countable (no device, and no CPU or memory that anybody knows the amount of) counts
-    once on every node that takes work: more could fit, nobody can say how many.
-    """
-    room = np.where(columns.open[rows], _device_room(columns, shape, rows), 0)
-    for asked, free, known in (
-        (shape.cpu_millicores, columns.cpu_free, columns.cpu_known),
-        (shape.memory_bytes, columns.memory_free, columns.memory_known),
-    ):
-        if asked > 0:
-            room = np.where(known[rows], np.minimum(room, free[rows] // asked), room)
-    return np.where(room == _UNBOUNDED, 1, room.clip(min=0))
+    node: Node
+    takes_work: bool
+    free_milligpu: list[int]
+    free_instances: list[tuple[int, str]]
+    cpu_free_millicores: int | None
+    memory_free_bytes: int | None
 
-
-def fits(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
-    """(rows,) whether one member of `shape` could start on each node now."""
-    beside = (columns.cpu_free[rows] >= shape.cpu_millicores) & (columns.memory_free[rows] >= shape.memory_bytes)
-    return columns.open[rows] & beside & devices_fit(columns, shape, rows)
-
-
-def devices_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
-    """(rows,) whether the node has the devices (or MIG instances), whatever else is lacking."""
-    if shape.gpus == 0:
-        return np.ones(len(columns.names), dtype=np.bool_)[rows]
-    if shape.mig_profile:
-        return _instances(columns, shape, rows) >= shape.gpus
-    fitting: IntArray = roomy_devices(columns, shape, rows).sum(axis=1)
-    return fitting >= shape.gpus
-
-
-def roomy_devices(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
-    """(rows, W) accepted devices with room for one share of `shape`."""
-    return columns.accepted(shape.gpu_models)[rows] & (columns.left[rows] >= shape.milligpu_per_gpu)
-
-
-def first_devices(columns: Columns, row: int, shape: DemandShape) -> tuple[int, ...]:
-    """The lowest `shape.gpus` columns of node `row` with room; () for CPU-only and MIG shapes."""
-    if shape.gpus == 0 or shape.mig_profile:
-        return ()
-    roomy = np.flatnonzero(columns.accepted(shape.gpu_models)[row] & (columns.left[row] >= shape.milligpu_per_gpu))
-    return tuple(int(at) for at in roomy[: shape.gpus])
-
-
-def blocking_causes(booking: Booking, columns: Columns, shape: DemandShape) -> list[str | None]:
-    """Per node, the first cause that keeps one member of `shape` away; None where it fits.
-
-    Order of charge: no_gpus, blocked:<cause>, mig_mode, model, gpu_lacking, cpu_lacking, memory_lacking; for a MIG
-    shape mig_profile (none created) and mig_busy (all held) take the place of the device causes.
-    """
-    cpu_ok = columns.cpu_free >= shape.cpu_millicores
-    memory_ok = columns.memory_free >= shape.memory_bytes
-    devices_ok = devices_fit(columns, shape)
-    some_accepted = columns.accepted(shape.gpu_models).any(axis=1)
-    causes: list[str | None] = []
-    for row, booked in enumerate(booking.nodes.values()):
-        gpus, blocked = booked.node.gpus, node_block_cause(booked.node)
-        on_mig = [instance.profile for gpu in gpus for instance in gpu.mig_instances]
-        tests = (
-            ("no_gpus", shape.gpus > 0 and not gpus),
-            (f"blocked:{blocked}", blocked is not None),
-            ("mig_profile", shape.mig_profile is not None and shape.mig_profile not in on_mig),
-            ("mig_busy", shape.mig_profile is not None and not devices_ok[row]),
-            ("mig_mode", not shape.mig_profile and shape.gpus > 0 and all(gpu.mig_enabled for gpu in gpus)),
-            ("model", bool(shape.gpu_models) and shape.gpus > 0 and not some_accepted[row] and not shape.mig_profile),
-            ("gpu_lacking", not devices_ok[row]),
-            ("cpu_lacking", not cpu_ok[row]),
-            ("memory_lacking", not memory_ok[row]),
+    def copy(self) -> Room:
+        """An independent Room in the same state."""
+        return Room(
+            node=self.node,
+            takes_work=self.takes_work,
+            free_milligpu=list(self.free_milligpu),
+            free_instances=list(self.free_instances),
+            cpu_free_millicores=self.cpu_free_millicores,
+            memory_free_bytes=self.memory_free_bytes,
         )
-        causes.append(next((cause for cause, holds in tests if holds), None))
-    return causes
 
 
-_UNBOUNDED = np.iinfo(np.int64).max
+def room(booked: BookedNode, without: frozenset[str] = frozenset()) -> Room:
+    """The room on a booked node, as if the jobs with the ids in `without` had left it.
+
+    What a leaving job gives back is counted from the holds that stay, so that a device held twice over, an unhealthy
+    one or a blocked node gives back no more than it has.
+    """
+    takes_work = node_block_cause(booked.node) is None
+    kept = [[hold for hold in holds if hold.job.id not in without] for holds in booked.holds]
+    leaving = {
+        id(hold.member): hold.job.shape for holds in booked.holds for hold in holds if hold.job.id in without
+    }.values()
+    cpu, memory = booked.cpu_free_millicores, booked.memory_free_bytes
+    return Room(
+        node=booked.node,
+        takes_work=takes_work,
+        free_milligpu=[
+            _left(ok, free, before, after)
+            for ok, free, before, after in zip(booked.usable, booked.free_milligpu, booked.holds, kept, strict=True)
+        ],
+        free_instances=[
+            (at, instance.id)
+            for at, gpu in enumerate(booked.node.gpus)
+            if gpu.mig_instances and takes_work and gpu.health != "unhealthy"
+            for instance in gpu.mig_instances
+            if all(hold.mig_instance != instance.id for hold in kept[at])
+        ],
+        cpu_free_millicores=None if cpu is None else cpu + sum(shape.cpu_millicores for shape in leaving),
+        memory_free_bytes=None if memory is None else memory + sum(shape.memory_bytes for shape in leaving),
+    )
 
 
-def _device_room(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
-    if shape.gpus == 0:
-        return np.full(len(columns.names), _UNBOUNDED, dtype=np.int64)[rows]
+def _left(usable: bool, free: int, before: list[Hold], after: list[Hold]) -> int:
+    if len(before) == len(after) or not usable:
+        return free
+    return max(0, MILLI - sum(hold.milligpu for hold in after))
+
+
+def spots(place: Room, shape: DemandShape) -> tuple[Spot, ...] | None:
+    """Where one member of `shape` would go: the fullest devices that fit, then the lowest; None when it cannot."""
+    if not place.takes_work or _lacks(place.cpu_free_millicores, shape.cpu_millicores):
+        return None
+    if _lacks(place.memory_free_bytes, shape.memory_bytes):
+        return None
+    accepted = shape.gpu_models
+    gpus = place.node.gpus
     if shape.mig_profile:
-        return _instances(columns, shape, rows) // shape.gpus
-    accepted = columns.accepted(shape.gpu_models)[rows]
-    per_device: IntArray = np.where(accepted, columns.left[rows] // shape.milligpu_per_gpu, 0)
-    room: IntArray = per_device.sum(axis=1)
-    return room if shape.gpus == 1 else _rooms_of_several(per_device, shape)
+        found: list[Spot] = [
+            (at, name)
+            for at, name in place.free_instances
+            if (not accepted or gpus[at].model in accepted)
+            and any(i.id == name and i.profile == shape.mig_profile for i in gpus[at].mig_instances)
+        ]
+    else:
+        need = max(1, shape.milligpu_per_gpu)
+        fitting = sorted(
+            (free, at)
+            for at, free in enumerate(place.free_milligpu)
+            if free >= need and (not accepted or gpus[at].model in accepted)
+        )
+        found = [(at, None) for _, at in fitting]
+    return tuple(found[: shape.gpus]) if len(found) >= shape.gpus else None
 
 
-def _rooms_of_several(per_device: IntArray, shape: DemandShape) -> IntArray:
-    """More than one device a member means whole devices, so a device takes part in one member at most."""
-    assert shape.milligpu_per_gpu == MILLI, "several devices are asked for as whole devices"
-    whole: IntArray = (per_device > 0).sum(axis=1)
-    return whole // shape.gpus
+def take(place: Room, shape: DemandShape, where: Iterable[Spot]) -> None:
+    """Books one member of `shape` at `where` (from `spots`)."""
+    for at, instance in where:
+        if instance is None:
+            place.free_milligpu[at] -= shape.milligpu_per_gpu
+        else:
+            place.free_instances.remove((at, instance))
+    if place.cpu_free_millicores is not None:
+        place.cpu_free_millicores -= shape.cpu_millicores
+    if place.memory_free_bytes is not None:
+        place.memory_free_bytes -= shape.memory_bytes
 
 
-def _instances(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
-    free = columns.mig_free.get(shape.mig_profile or "")
-    if free is None:
-        return np.zeros(len(columns.names), dtype=np.int64)[rows]
-    if not shape.gpu_models:
-        return free[rows]
-    # Counted per node, not per device: a node that mixes models in MIG mode is taken for whichever is accepted.
-    codes = [at for at, name in enumerate(columns.models) if name in shape.gpu_models]
-    return np.where(np.isin(columns.model[rows], codes).any(axis=1), free[rows], 0)
+def fits(place: Room, shape: DemandShape, at_most: int = 64) -> int:
+    """How many members of `shape` could start on this node, one after the other, counted up to `at_most`."""
+    trial, count = place.copy(), 0
+    while count < at_most and (where := spots(trial, shape)) is not None:
+        take(trial, shape, where)
+        count += 1
+    return count
+
+
+def start_all(places: Iterable[Room], shape: DemandShape, members: int) -> dict[str, int] | None:
+    """Members per node when all `members` can start together; None when they cannot. `places` are left as they are."""
+    chosen: dict[str, int] = {}
+    left = members
+    for place in places:
+        if left <= 0:
+            break
+        if spots(place, shape) is None:
+            continue
+        count = 1 if left == 1 else fits(place, shape, at_most=left)
+        if count:
+            chosen[place.node.name] = count
+            left -= count
+    return chosen if left <= 0 else None
+
+
+def _lacks(free: int | None, wanted: int) -> bool:
+    return free is not None and free < wanted

@@ -1,4 +1,7 @@
-"""Can a shape run on a node, how often, and if not, why not? All nodes at once, over the columnar view."""
+"""Can a shape run on a node, how often, and if not, why not? All nodes at once, over the columnar view.
+
+For a few questions about one node that changes between them, feasible.py is the simpler tool.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,9 @@ def fits(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolAr
 def devices_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
     """(rows,) whether the node has the devices (or MIG instances), whatever else is lacking."""
     if shape.gpus == 0:
-        return np.ones(len(columns.names), dtype=np.bool_)[rows]
+        return np.ones_like(columns.open[rows])
     if shape.mig_profile:
-        return _instances(columns, shape, rows) >= shape.gpus
+        return np.greater_equal(_instances(columns, shape, rows), shape.gpus)
     fitting: IntArray = roomy_devices(columns, shape, rows).sum(axis=1)
     return fitting >= shape.gpus
 

@@ -76,7 +76,7 @@ def fragment_of_nodes(table: MixTable, left: IntArray, model: IntArray, cpu_free
     """(R,) the published F of each node state, CPU-only shapes included. left, model: (R, W); cpu_free: (R,)."""
     free = left.sum(axis=1).astype(np.float64)
     if not len(table.share):
-        return free * table.cpu_only_weight
+        return np.asarray(free * table.cpu_only_weight, dtype=np.float64)
     cases = _cases(table, left, model, cpu_free)
     runs = (cases.gpu_ok * cases.cpu_ok * table.weight) @ table.one_hot  # (R, G)
     accepted, low = cases.accepted.sum(axis=1), cases.low.sum(axis=1)

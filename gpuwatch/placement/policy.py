@@ -66,4 +66,5 @@ def tightest_device(columns: Columns, shape: DemandShape, rows: IntArray) -> Int
     if not shares_one_device(shape):
         return np.full(len(rows), ANY_DEVICE, dtype=np.int64)
     left = np.where(roomy_devices(columns, shape, rows), columns.left[rows], np.iinfo(np.int64).max)
-    return left.argmin(axis=1)
+    tightest: IntArray = left.argmin(axis=1)
+    return tightest

@@ -7,6 +7,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO, cast
 
 from gpuwatch.errors import InputError
 
@@ -76,9 +77,10 @@ def read_rows(path: Path, required: tuple[str, ...], optional: tuple[str, ...] =
         raise InputError(f"{path}: has no data rows", todo=_TODO)
 
 
-def _open(path: Path):  # type: ignore[no-untyped-def]  # gzip and open share TextIO, their stubs do not
-    opener = gzip.open if path.suffix == ".gz" else open
-    return opener(path, "rt", encoding="utf-8-sig", newline="")
+def _open(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
+    return path.open(encoding="utf-8-sig", newline="")
 
 
 def _check_header(path: Path, header: list[str], required: tuple[str, ...], optional: tuple[str, ...]) -> None:

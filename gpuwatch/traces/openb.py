@@ -7,8 +7,10 @@ nothing, as in the published experiments.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from gpuwatch.model.catalogue import match
 from gpuwatch.model.cluster import Gpu, Node
@@ -21,6 +23,8 @@ from gpuwatch.traces.trace_format import TRACES, JobTrace
 
 # The trace counts seconds from its own start and does not date it: any fixed origin will do, this is its year.
 TRACE_START = datetime(2023, 1, 1, tzinfo=UTC)
+
+T = TypeVar("T")
 
 _NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
@@ -64,7 +68,7 @@ def empty_snapshot(trace: JobTrace) -> ClusterSnapshot:
     )
 
 
-def _unique(rows, column, make):  # type: ignore[no-untyped-def]
+def _unique(rows: Iterable[Row], column: str, make: Callable[[Row], T]) -> Iterator[T]:
     """make(row) for each row, refusing a name that comes twice: it would be counted twice everywhere."""
     seen: dict[str, int] = {}
     for row in rows:

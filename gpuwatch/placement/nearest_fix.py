@@ -1,0 +1,133 @@
+"""The cheapest single change of a request that would make it fit.
+
+Changes are tried in the order of what they cost the asker: first those that keep all devices, then fewer or smaller
+ones, then fewer members. Amounts are the largest that fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from gpuwatch.model.evaluation import PlacementRequest
+from gpuwatch.model.units import GIB, MILLI, gpus
+from gpuwatch.placement.question import Question
+
+Change = tuple[str, PlacementRequest]
+
+NO_SINGLE_CHANGE = "no single change of the request makes it fit"
+
+
+def nearest_fix(question: Question, request: PlacementRequest) -> str:
+    """One line for people, such as "ask for 8 CPUs instead of 64: fits on 2 nodes"."""
+    for changes in _CHANGES:
+        for text, changed in changes(question, request):
+            nodes = question.fitting_nodes(changed)
+            if nodes:
+                return f"{text}: fits on {nodes} node{'s' if nodes > 1 else ''}"
+    if request.shape.mig_profile:
+        return f"{NO_SINGLE_CHANGE}; whether repartitioning a device would is not computed here"
+    return NO_SINGLE_CHANGE
+
+
+def _any_domain(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    if request.same_nvlink_domain:
+        yield "do without one NVLink domain", replace(request, same_nvlink_domain=False)
+
+
+def _more_models(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    accepted = request.shape.gpu_models
+    if not accepted or request.shape.mig_profile:
+        return
+    others = [model for model in question.columns.models if model not in accepted]
+    widened = [(m, _with_shape(request, gpu_models=tuple(sorted((*accepted, m))))) for m in others]
+    # The model with most nodes to choose from first; equal ones by name.
+    for model, changed in sorted(widened, key=lambda pair: (-question.fitting_nodes(pair[1]), pair[0])):
+        yield f"accept {model} too", changed
+
+
+def _less_cpu(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    asked = request.shape.cpu_millicores
+    most = _largest(question, lambda cpu: _with_shape(request, cpu_millicores=cpu), asked)
+    cpu = most - most % MILLI if most >= MILLI else most
+    if cpu:
+        yield f"ask for {gpus(cpu)} CPUs instead of {gpus(asked)}", _with_shape(request, cpu_millicores=cpu)
+
+
+def _less_memory(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    asked = request.shape.memory_bytes
+    most = _largest(question, lambda memory: _with_shape(request, memory_bytes=memory), asked)
+    memory = most - most % GIB
+    if memory:
+        text = f"ask for {memory // GIB} GiB of memory instead of {asked / GIB:.4g}"
+        yield text, _with_shape(request, memory_bytes=memory)
+
+
+def _split(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    shape = request.shape
+    for parts in range(2, shape.gpus + 1):
+        if shape.gpus % parts == 0:
+            members, each = request.members * parts, shape.gpus // parts
+            smaller = replace(
+                shape,
+                gpus=each,
+                cpu_millicores=-(-shape.cpu_millicores // parts),
+                memory_bytes=-(-shape.memory_bytes // parts),
+            )
+            text = f"ask for {members} members of {each} {_devices(request, each)} instead of {request.members} of"
+            yield f"{text} {shape.gpus}", replace(request, shape=smaller, members=members)
+
+
+def _fewer_devices(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    for each in range(request.shape.gpus - 1, 0, -1):
+        text = f"ask for {each} {_devices(request, each)} instead of {request.shape.gpus}"
+        yield text, _with_shape(request, gpus=each)
+
+
+def _smaller_share(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    shape = request.shape
+    if shape.gpus == 1 and not shape.mig_profile:
+        most = _largest(question, lambda share: _with_shape(request, milligpu_per_gpu=share), shape.milligpu_per_gpu)
+        if most:
+            text = f"ask for {gpus(most)} of a GPU instead of {gpus(shape.milligpu_per_gpu)}"
+            yield text, _with_shape(request, milligpu_per_gpu=most)
+
+
+def _fewer_members(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    most = _largest(question, lambda members: replace(request, members=members), request.members)
+    if most:
+        text = f"ask for {most} member{'s' if most > 1 else ''} instead of {request.members}"
+        yield text, replace(request, members=most)
+
+
+_CHANGES: tuple[Callable[[Question, PlacementRequest], Iterator[Change]], ...] = (
+    _any_domain,
+    _more_models,
+    _less_cpu,
+    _less_memory,
+    _split,
+    _fewer_devices,
+    _smaller_share,
+    _fewer_members,
+)
+
+
+def _largest(question: Question, changed: Callable[[int], PlacementRequest], below: int) -> int:
+    """The largest amount in 1..below-1 with which the request fits, 0 when none does (less never fits worse)."""
+    low, high = 0, below - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if question.fitting_nodes(changed(middle)):
+            low = middle
+        else:
+            high = middle - 1
+    return max(low, 0)
+
+
+def _with_shape(request: PlacementRequest, **changes: Any) -> PlacementRequest:
+    return replace(request, shape=replace(request.shape, **changes))
+
+
+def _devices(request: PlacementRequest, count: int) -> str:
+    return (request.shape.mig_profile or "GPU") + ("s" if count > 1 and not request.shape.mig_profile else "")

@@ -120,7 +120,16 @@ def _shape(fit: ShapeFit) -> Document:
 
 
 # The five words of the waterfall, without unit suffix, are part of the public fragmentation document.
-_WATERFALL_GPUS = ("installed", "healthy", "schedulable", "allocated", "active", "idle_held", "activity_unknown", "free")
+_WATERFALL_GPUS = (
+    "installed",
+    "healthy",
+    "schedulable",
+    "allocated",
+    "active",
+    "idle_held",
+    "activity_unknown",
+    "free",
+)
 
 
 def _waterfall(counted: Waterfall) -> Document:

@@ -86,9 +86,11 @@ def _sentences(report: FragmentationReport) -> list[str]:
         out = [f"No index: {(overall.reason or 'unknown').replace('_', ' ')}."]
     else:
         out = [
-            f"Index {number(overall.fragmentation_index, 1)} of 100: of {number(overall.free_milligpu / MILLI)} free GPUs,"
-            f" {number(overall.stranded_milligpu / MILLI, 2)} cannot be used by what is asked for."
+            f"Index {number(overall.fragmentation_index, 1)} of 100: of {number(overall.free_milligpu / MILLI)} free"
+            f" GPUs, {number(overall.stranded_milligpu / MILLI, 2)} cannot be used by what is asked for."
         ]
+        if overall.reason:
+            out.append(f"Note: {overall.reason}.")
     if overall.fgd_ratio is not None:
         out.append(f"The published measure F/idle, CPU-only shapes counted in, is {number(overall.fgd_ratio, 4)}.")
     if report.mix_basis:

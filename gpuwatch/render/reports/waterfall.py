@@ -57,7 +57,11 @@ def _chart(counted: Waterfall) -> Chart:
         ("  idle held", counted.idle_held_milligpu, "held and proven to do no work"),
         ("  unknown", counted.activity_unknown_milligpu, "held, and nobody can say whether they work"),
         ("free", counted.free_milligpu, "schedulable and not held"),
-        *(("  blocked", amount, cause.replace("_", " ")) for cause, amount in sorted(counted.blocked.items()) if amount),
+        *(
+            ("  blocked", amount, cause.replace("_", " "))
+            for cause, amount in sorted(counted.blocked.items())
+            if amount
+        ),
     )
     bars += [Bar(label, amount / MILLI, note) for label, amount, note in rest]
     if counted.health_unknown_milligpu:

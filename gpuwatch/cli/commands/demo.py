@@ -1,0 +1,57 @@
+"""`gpuwatch demo`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpuwatch.cli.app import COMMANDS
+from gpuwatch.cli.options import InputOptions, OutputOptions, spread
+
+
+@COMMANDS.register("demo")
+def _add(app: typer.Typer) -> None:
+    app.command("demo")(demo)
+
+
+@spread
+def demo(
+    out: OutputOptions,
+    once: Annotated[bool, typer.Option("--once", help="Evaluate once, print the summary and end.")] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where the daemon listens.")] = 9438,
+    trace: Annotated[
+        str | None, typer.Option("--trace", metavar="NAME|DIR", help="A real trace instead of the generated cluster.")
+    ] = None,
+    load: Annotated[
+        float, typer.Option("--load", metavar="RATIO", min=0.0, max=2.0, help="How full the trace's cluster is.")
+    ] = 0.8,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the generated cluster.")] = 7,
+) -> None:
+    """The whole product on a generated cluster; nothing else needs to be installed.
+
+    Example: gpuwatch demo --once
+    """
+    from gpuwatch.cli.inputs import DEMO, read_input, trace_folder
+    from gpuwatch.cli.output import check, emit, finish, note, partial_reasons
+    from gpuwatch.render.reports.once import once_report
+
+    check(out)
+    if not once:
+        from gpuwatch import wiring
+
+        folder = None if trace in (None, DEMO) else trace_folder(str(trace))
+        wiring.run(wiring.demo_daemon(port=port, seed=seed, trace=folder))
+        return
+    given = InputOptions(trace=trace or DEMO, seed=seed, load=load if trace not in (None, DEMO) else None)
+    evaluation = read_input(given, out).evaluation
+    emit(once_report(evaluation), out)
+    if not _has_torch():
+        note("the LSTM forecaster is not installed; add it with: pip install 'gpuwatch-stack[lstm]'", out)
+    finish(out, partial_reasons(evaluation))
+
+
+def _has_torch() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("torch") is not None

@@ -1,0 +1,131 @@
+"""`gpuwatch place`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpuwatch.cli.app import COMMANDS
+from gpuwatch.cli.options import InputOptions, OutputOptions, spread
+
+if TYPE_CHECKING:
+    from gpuwatch.model.evaluation import PlacementRequest
+
+_SHAPE = "Shape of one member"
+
+
+@COMMANDS.register("place")
+def _add(app: typer.Typer) -> None:
+    app.command("place")(place)
+
+
+@spread
+def place(
+    given: InputOptions,
+    out: OutputOptions,
+    gpus: Annotated[int, typer.Option("--gpus", min=0, help="GPUs of each member.", rich_help_panel=_SHAPE)],
+    members: Annotated[int, typer.Option("--members", min=1, help="Members that start together.")] = 1,
+    milligpu: Annotated[
+        int,
+        typer.Option(
+            "--milligpu", min=1, max=1000, help="Thousandths of the GPU; 1000 is all.", rich_help_panel=_SHAPE
+        ),
+    ] = 1000,
+    gpu_model: Annotated[
+        list[str] | None,
+        typer.Option("--gpu-model", help="Accepted model (may be repeated); else any.", rich_help_panel=_SHAPE),
+    ] = None,
+    mig_profile: Annotated[
+        str | None,
+        typer.Option("--mig-profile", help="That many slices of this profile, not GPUs.", rich_help_panel=_SHAPE),
+    ] = None,
+    cpu: Annotated[
+        str | None, typer.Option("--cpu", help="CPUs of each member: 8 or 500m.", rich_help_panel=_SHAPE)
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", help="Memory of each member: 64GiB.", rich_help_panel=_SHAPE)
+    ] = None,
+    same_nvlink_domain: Annotated[
+        bool, typer.Option("--same-nvlink-domain", help="All members within one NVLink domain.")
+    ] = False,
+    policy: Annotated[str, typer.Option("--policy", help="How choices are ranked.")] = "fgd",
+    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many choices.")] = 5,
+) -> None:
+    """Where a job would go, what that does to fragmentation, and what would make it fit if nothing does.
+
+    Example: gpuwatch place --snapshot now.json --gpus 8 --members 2 --gpu-model H100-80 --cpu 64
+    """
+    from gpuwatch.cli.inputs import read_input
+    from gpuwatch.cli.output import check, emit, finish, partial_reasons
+    from gpuwatch.render.reports.placement import placement_report
+
+    check(out)
+    asked: dict[str, Any] = {
+        "gpus": gpus,
+        "members": members,
+        "milligpu": milligpu,
+        "gpu_model": gpu_model or None,
+        "mig_profile": mig_profile,
+        "cpu": cpu,
+        "memory": memory,
+        "same_nvlink_domain": same_nvlink_domain,
+        "policy": policy,
+        "top": top,
+    }
+    request = _request(asked)
+    read = read_input(given, out)
+    if read.server is not None:
+        # Left-out fields keep the daemon's defaults, so that an older one does not stumble over what was not asked.
+        advice, document = read.server.place({key: value for key, value in asked.items() if value is not None})
+    else:
+        from gpuwatch.engine import place as engine_place
+        from gpuwatch.model.settings import AnalysisSettings
+        from gpuwatch.render.documents import placement_document
+
+        settings = read.settings or AnalysisSettings()
+        advice = engine_place(read.snapshot(), request, settings, read.evaluation.id)
+        document = placement_document(advice, read.evaluation)
+    emit(placement_report(advice, document), out)
+    finish(out, partial_reasons(read.evaluation))
+
+
+def _request(asked: dict[str, Any]) -> PlacementRequest:
+    """The engine's request; UsageError names the option that cannot be read or honored."""
+    from gpuwatch.cli.exits import UsageError, choice
+    from gpuwatch.model.catalogue import match
+    from gpuwatch.model.evaluation import PlacementRequest
+    from gpuwatch.model.jobs import DemandShape
+    from gpuwatch.model.units import MILLI, parse_bytes, parse_millicores
+    from gpuwatch.placement.policy import POLICIES
+
+    choice("--policy", asked["policy"], POLICIES.ids())
+    if asked["milligpu"] != MILLI and (asked["gpus"] > 1 or asked["mig_profile"]):
+        raise UsageError(
+            "--milligpu shares one device, so it goes with --gpus 1 and without --mig-profile",
+            todo="leave --milligpu out, or ask for one GPU per member",
+        )
+    if asked["mig_profile"] and asked["gpus"] == 0:
+        raise UsageError("--mig-profile with --gpus 0 asks for nothing", todo="give --gpus the number of slices")
+    try:
+        cpu = parse_millicores(asked["cpu"]) if asked["cpu"] is not None else 0
+        memory = parse_bytes(asked["memory"]) if asked["memory"] is not None else 0
+    except ValueError as err:
+        raise UsageError(str(err)) from err
+    # A product string as nvidia-smi prints it means its catalogue model; anything else is taken as written.
+    models = {found.id if (found := match(name)) else name for name in asked["gpu_model"] or ()}
+    shape = DemandShape(
+        gpus=asked["gpus"],
+        milligpu_per_gpu=asked["milligpu"],
+        cpu_millicores=cpu,
+        memory_bytes=memory,
+        gpu_models=tuple(sorted(models)),
+        mig_profile=asked["mig_profile"],
+    )
+    return PlacementRequest(
+        shape=shape,
+        members=asked["members"],
+        policy=asked["policy"],
+        same_nvlink_domain=asked["same_nvlink_domain"],
+        top=asked["top"],
+    )

@@ -1,0 +1,127 @@
+"""From the input options to an evaluation: in process, or from a running daemon."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuwatch.cli.exits import UsageError
+from gpuwatch.cli.options import InputOptions, OutputOptions
+from gpuwatch.cli.output import note, working
+from gpuwatch.errors import InputError
+
+if TYPE_CHECKING:
+    from gpuwatch.cli.server import Server
+    from gpuwatch.config import InputSpec
+    from gpuwatch.model.evaluation import Evaluation
+    from gpuwatch.model.settings import AnalysisSettings
+    from gpuwatch.model.snapshot import ClusterSnapshot
+
+TRACES_VARIABLE = "GPUWATCH_TRACES"
+DEMO = "demo"
+# Read only when no option names an input; an option always wins.
+_VARIABLES = {"server": "GPUWATCH_SERVER", "config": "GPUWATCH_CONFIG"}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One evaluation and the means to ask more of the same world.
+
+    snapshot loads lazily: it is in memory for an input in process, and one more request to a daemon.
+    """
+
+    evaluation: Evaluation
+    snapshot: Callable[[], ClusterSnapshot]
+    settings: AnalysisSettings | None  # None: a daemon keeps its own
+    server: Server | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The one input: its option's name and value."""
+
+    kind: str
+    at: str
+
+
+def choose(options: InputOptions) -> Chosen:
+    """The one input that was given. UsageError names every place tried when there is none, or the ones in excess."""
+    named = {kind: getattr(options, kind) for kind in ("snapshot", "server", "config", "trace")}
+    found = [Chosen(kind, str(at)) for kind, at in named.items() if at is not None]
+    if len(found) > 1:
+        both = " and ".join(f"--{each.kind}" for each in found)
+        raise UsageError(f"{both} were given together", todo="give exactly one input")
+    if not found:
+        found = [Chosen(kind, os.environ[name]) for kind, name in _VARIABLES.items() if os.environ.get(name)]
+    if not found:
+        variables = ", ".join(f"${name}" for name in _VARIABLES.values())
+        raise UsageError(
+            "no cluster to look at: no input was given",
+            tried=f"--snapshot, --server, --config, --trace, then {variables}; none is set",
+            todo="give one, for example --snapshot FILE, --server http://127.0.0.1:9438, --config FILE, --trace demo",
+        )
+    if len(found) > 1:
+        both = " and ".join(f"${_VARIABLES[each.kind]}" for each in found)
+        raise UsageError(f"{both} are both set", todo="unset one, or give an option")
+    return found[0]
+
+
+def read_input(options: InputOptions, output: OutputOptions) -> Given:
+    """Evaluates the given input, or fetches the daemon's evaluation."""
+    chosen = choose(options)
+    if chosen.kind == "server":
+        return _from_server(chosen.at, options, output)
+    spec = input_spec(chosen, options)
+    from gpuwatch.wiring import evaluate_once
+
+    with working("reading and evaluating", output):
+        done = evaluate_once(spec)
+    if spec.kind == "trace" and not spec.load_ratio:
+        note("the trace's cluster is empty; fill it with --load 0.8", output)
+    return Given(evaluation=done.evaluation, snapshot=lambda: done.snapshot, settings=done.settings)
+
+
+def input_spec(chosen: Chosen, options: InputOptions) -> InputSpec:
+    """What wiring evaluates in process for `chosen`."""
+    from gpuwatch.config import InputSpec
+
+    if chosen.kind != "trace":
+        if options.load is not None:
+            raise UsageError("--load fills a trace's cluster", todo="give it together with --trace, or leave it out")
+        return InputSpec(kind="snapshot" if chosen.kind == "snapshot" else "config", path=chosen.at)
+    if chosen.at == DEMO and not Path(DEMO).is_dir():
+        return InputSpec(kind="generated", seed=options.seed)
+    return InputSpec(
+        kind="trace",
+        path=str(trace_folder(chosen.at)),
+        workload=options.workload,
+        load_ratio=options.load,
+        policy=options.load_policy,
+        seed=options.seed,
+    )
+
+
+def trace_folder(name: str) -> Path:
+    """The folder of a trace given by path, or by name within the folder that GPUWATCH_TRACES names."""
+    root = os.environ.get(TRACES_VARIABLE)
+    tried = [Path(name), *([Path(root) / name] if root else [])]
+    for folder in tried:
+        if folder.is_dir():
+            return folder
+    raise InputError(
+        f"there is no trace {name!r}",
+        tried=", ".join(map(str, tried)) + ("" if root else f" (${TRACES_VARIABLE} is not set)"),
+        todo=f"give the trace's folder, set ${TRACES_VARIABLE} to the folder that holds it, or use --trace {DEMO}",
+    )
+
+
+def _from_server(url: str, options: InputOptions, output: OutputOptions) -> Given:
+    from gpuwatch.cli.server import Server
+
+    server = Server(url, timeout_seconds=options.timeout, token_file=options.token_file)
+    with working(f"asking {url}", output):
+        evaluation = server.evaluation()
+    return Given(evaluation=evaluation, snapshot=server.snapshot, settings=None, server=server)

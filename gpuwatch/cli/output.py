@@ -1,0 +1,130 @@
+"""Where answers go: data to stdout or a file, everything else to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+
+from gpuwatch.cli.exits import PARTIAL, choice
+from gpuwatch.cli.options import OutputOptions
+from gpuwatch.errors import GpuwatchError
+from gpuwatch.model.evaluation import Evaluation
+from gpuwatch.render.report import FORMATS, Report, Style
+
+_TERMINAL_FORMATS = ("table", "wide")
+
+
+def check(options: OutputOptions) -> None:
+    """Refuses what cannot be printed before any work is done. UsageError lists the choices."""
+    choice("-o", options.output, FORMATS.ids())
+    if options.output_file is not None and options.output_file.is_dir():
+        raise GpuwatchError(f"{options.output_file} is a folder", todo="name a file with --output-file")
+
+
+def emit(report: Report, options: OutputOptions) -> None:
+    """Prints `report` in the asked format; its notes go to stderr."""
+    to_terminal = options.output_file is None and sys.stdout.isatty() and options.output in _TERMINAL_FORMATS
+    style = Style(
+        color=to_terminal and "NO_COLOR" not in os.environ,
+        width=shutil.get_terminal_size().columns if to_terminal else None,
+        wide=options.output == "wide",
+        unicode=options.output_file is not None or _speaks_unicode(),
+    )
+    write(FORMATS.get(options.output)(report, style), options)
+    for line in report.notes:
+        note(line, options)
+
+
+def write(text: str, options: OutputOptions) -> None:
+    """`text` to the chosen file, or to stdout to the last byte."""
+    if options.output_file is not None:
+        _replace(options.output_file, text)
+        return
+    if not _speaks_unicode():
+        text = text.encode(sys.stdout.encoding or "ascii", "backslashreplace").decode(sys.stdout.encoding or "ascii")
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def note(line: str, options: OutputOptions) -> None:
+    """One line for a person, on stderr, unless they asked for silence."""
+    if not options.quiet:
+        print(f"note: {line}", file=sys.stderr)
+
+
+def partial_reasons(evaluation: Evaluation) -> list[str]:
+    """What is missing from this evaluation: sources that did not answer, stages that broke."""
+    silent = [
+        f"source {each.name} did not answer ({each.cause or 'unknown'})" for each in evaluation.sources if not each.ok
+    ]
+    broken = [f"stage {each.stage} failed ({each.code}: {each.detail})" for each in evaluation.failures]
+    return silent + broken
+
+
+def finish(options: OutputOptions, reasons: Sequence[str], code: int = 0) -> None:
+    """Ends a command: says what was partial, and exits with `code`, or 11 for partial data under --strict."""
+    for reason in reasons:
+        note(f"partial data: {reason}", options)
+    if code == 0 and reasons and options.strict:
+        code = PARTIAL
+    if code:
+        raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def working(what: str, options: OutputOptions) -> Iterator[None]:
+    """Shows on stderr that work goes on, only where a person watches."""
+    if options.quiet or options.no_progress or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(what, total=None)
+        yield
+
+
+def _speaks_unicode() -> bool:
+    try:
+        "█·".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _replace(path: Path, text: str) -> None:
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as err:
+        raise GpuwatchError(f"cannot write {path}: {err.strerror}", todo="choose a folder that can be written") from err
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes a private file; the result gets what a plain new file would have, or keeps what it had.
+        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as err:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise GpuwatchError(f"cannot write {path}: {err.strerror}", todo="free space or choose another file") from err
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

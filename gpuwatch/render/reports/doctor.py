@@ -1,0 +1,182 @@
+"""What was found and what is missing: sources, counts, findings, history; and the counting traps met."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gpuwatch.fit.booking import Booking
+from gpuwatch.model.evaluation import Evaluation
+from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.model.units import MILLI
+from gpuwatch.render.documents import Document, waterfall_document
+from gpuwatch.render.plain import plain, time_text
+from gpuwatch.render.reconcile import Trap, traps
+from gpuwatch.render.report import Cell, Column, Lines, Report, Section, Table
+from gpuwatch.render.reports.waterfall import waterfall_sections
+
+_SOURCE_COLUMNS = (
+    Column("name", "Source"),
+    Column("kind", "Kind"),
+    Column("state", "State"),
+    Column("observed_at", "Observed at", "UTC"),
+    Column("detail", "Detail", flex=True),
+)
+_COUNT_COLUMNS = (Column("what", "Found"), Column("count", "Count"), Column("note", "Of these", flex=True))
+_FINDING_COLUMNS = (
+    Column("severity", "Severity", severity=True),
+    Column("code", "Code"),
+    Column("count", "Times"),
+    Column("subject", "Subject"),
+    Column("detail", "How it was read", flex=True),
+)
+_TRAP_COLUMNS = (
+    Column("id", "Trap"),
+    Column("gpus", "Off by", "GPUs"),
+    Column("subjects", "Met", "times"),
+    Column("told", "What a plain count takes for GPUs in use or free", flex=True),
+    Column("handling", "Counted here as"),
+    Column("example", "For example", wide=True),
+)
+_MISSING_COLUMNS = (Column("what", "Missing"), Column("todo", "What to do", flex=True))
+_FLAT = ("severity", "code", "count", "subject", "detail")
+
+
+def doctor_report(evaluation: Evaluation, snapshot: ClusterSnapshot, booking: Booking, *, reconcile: bool) -> Report:
+    """What `gpuwatch doctor` prints; with `reconcile` the waterfall and every counting trap met."""
+    met = traps(snapshot, booking)
+    missing = missing_parts(evaluation, snapshot)
+    findings = tuple(_finding_rows(evaluation))
+    sections: list[Section] = [
+        Lines(title="", lines=(f"Cluster {evaluation.cluster} at {time_text(evaluation.snapshot_taken_at)}",)),
+        Table(title="Sources", columns=_SOURCE_COLUMNS, rows=tuple(_source_rows(evaluation)), empty="none is named"),
+        Table(title="Found", columns=_COUNT_COLUMNS, rows=tuple(_count_rows(evaluation, snapshot))),
+        Table(title="Findings", columns=_FINDING_COLUMNS, rows=findings, empty="nothing odd"),
+        Table(
+            title="Missing",
+            columns=_MISSING_COLUMNS,
+            rows=tuple({"what": what, "todo": todo} for what, todo in missing),
+            empty="nothing",
+        ),
+    ]
+    if reconcile:
+        rows = tuple(_trap_row(trap) for trap in met)
+        sections += [
+            *waterfall_sections(evaluation),
+            Table(title="Counting traps met", columns=_TRAP_COLUMNS, rows=rows, empty="none"),
+        ]
+    return Report(
+        title=f"Health of what gpuwatch reads from {evaluation.cluster}",
+        document=_document(evaluation, snapshot, met if reconcile else None, missing),
+        sections=tuple(sections),
+        flat=Table(title="", columns=tuple(Column(key, key) for key in _FLAT), rows=findings),
+    )
+
+
+def missing_parts(evaluation: Evaluation, snapshot: ClusterSnapshot) -> list[tuple[str, str]]:
+    """(what is missing, what to do) for every gap that weakens an answer."""
+    gpus = [gpu for node in snapshot.nodes for gpu in node.gpus]
+    silent = Counter(gpu.telemetry_reason or "unknown" for gpu in gpus if gpu.telemetry is None)
+    unmeasured = sum(gpu.activity is None and not gpu.mig_enabled for gpu in gpus)
+    unmodeled = sum(gpu.model is None for gpu in gpus)
+    no_cpu = sum(node.cpu_allocatable_millicores is None for node in snapshot.nodes if node.gpus)
+    short = [each for each in evaluation.forecasts if each.status != "ok"]
+    gaps: list[tuple[str, str]] = []
+    for source in evaluation.sources:
+        if not source.ok:
+            gaps.append((f"source {source.name}: {source.cause or 'unknown'}", source.detail or "see its address"))
+    for reason, count in sorted(silent.items()):
+        todo = "check that its exporter runs on that node and is scraped"
+        gaps.append((f"readings of {count} GPUs ({reason})", todo))
+    if unmeasured:
+        todo = "scrape at least every 60 s; idleness needs a whole window of samples and is unknown until then"
+        gaps.append((f"an activity window of {unmeasured} GPUs", todo))
+    if unmodeled:
+        gaps.append((f"the model of {unmodeled} GPUs", "export the product name or label the node with it"))
+    if no_cpu:
+        gaps.append((f"the CPU capacity of {no_cpu} GPU nodes", "export node capacity; CPU is taken as enough there"))
+    if not snapshot.jobs:
+        gaps.append(("jobs", "export pods or Slurm jobs; without them every GPU looks free"))
+    if not evaluation.forecasts:
+        gaps.append(("demand history", "run gpuwatch serve for some days, or give a source that keeps history"))
+    gaps += [(f"a forecast of {each.pool}/{each.kind}", each.reason or "wait for more history") for each in short]
+    gaps += [(f"stage {each.stage}: {each.code}", each.detail) for each in evaluation.failures]
+    return gaps
+
+
+def _source_rows(evaluation: Evaluation) -> list[dict[str, Cell]]:
+    return [
+        {
+            "name": source.name,
+            "kind": source.kind,
+            "state": "ok" if source.ok else f"failed: {source.cause or 'unknown'}",
+            "observed_at": time_text(source.observed_at) if source.observed_at else None,
+            "detail": source.detail,
+        }
+        for source in evaluation.sources
+    ]
+
+
+def _count_rows(evaluation: Evaluation, snapshot: ClusterSnapshot) -> list[dict[str, Cell]]:
+    gpus = [gpu for node in snapshot.nodes for gpu in node.gpus]
+    members = [member for job in snapshot.jobs for member in job.members]
+    depth = max((each.history_steps for each in evaluation.forecasts), default=0)
+    tally = (
+        ("nodes", len(snapshot.nodes), Counter(node.pool for node in snapshot.nodes)),
+        ("GPUs", len(gpus), Counter(gpu.model or "unknown model" for gpu in gpus)),
+        ("GPUs with readings", sum(gpu.telemetry is not None for gpu in gpus), Counter()),
+        ("GPUs in MIG mode", sum(gpu.mig_enabled for gpu in gpus), Counter()),
+        ("jobs", len(snapshot.jobs), Counter(job.phase for job in snapshot.jobs)),
+        ("members bound to a node", sum(member.node is not None for member in members), Counter()),
+        ("hours of demand history", depth, Counter()),
+    )
+    return [
+        {"what": what, "count": count, "note": ", ".join(f"{n} {name}" for name, n in sorted(of.items())) or None}
+        for what, count, of in tally
+    ]
+
+
+def _finding_rows(evaluation: Evaluation) -> list[dict[str, Cell]]:
+    return [
+        {
+            "severity": each.severity,
+            "code": each.code,
+            "count": each.count,
+            "subject": each.subject,
+            "detail": each.detail,
+        }
+        for each in evaluation.findings
+    ]
+
+
+def _trap_row(trap: Trap) -> dict[str, Cell]:
+    return {
+        "id": trap.id,
+        "gpus": trap.milligpu / MILLI,
+        "subjects": trap.subjects,
+        "told": trap.told,
+        "handling": trap.handling,
+        "example": trap.example,
+    }
+
+
+def _document(
+    evaluation: Evaluation,
+    snapshot: ClusterSnapshot,
+    met: tuple[Trap, ...] | None,
+    missing: list[tuple[str, str]],
+) -> Document:
+    document: Document = {
+        "schema": "gpuwatch.doctor/1",
+        "evaluation_id": evaluation.id,
+        "cluster": evaluation.cluster,
+        "snapshot_taken_at": time_text(evaluation.snapshot_taken_at),
+        "sources": plain(evaluation.sources),
+        "counts": {str(row["what"]): row["count"] for row in _count_rows(evaluation, snapshot)},
+        "missing": [{"what": what, "todo": todo} for what, todo in missing],
+        "items": plain(evaluation.findings),
+        "skipped": [],
+    }
+    if met is not None:
+        document["waterfall"] = waterfall_document(evaluation)["items"]
+        document["traps"] = plain(met)
+    return document

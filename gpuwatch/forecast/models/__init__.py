@@ -1,0 +1,1 @@
+"""One forecaster per file; each registers itself in forecaster.FORECASTERS."""

@@ -10,7 +10,6 @@ import numpy as np
 from gpuwatch.fit.booking import Booking, node_block_cause
 from gpuwatch.fit.columns import BoolArray, Columns, IntArray
 from gpuwatch.model.jobs import DemandShape
-from gpuwatch.model.units import MILLI
 
 Rows = IntArray | slice
 EVERY_ROW = slice(None)
@@ -70,7 +69,7 @@ def blocking_causes(booking: Booking, columns: Columns, shape: DemandShape) -> l
     cpu_ok = columns.cpu_free >= shape.cpu_millicores
     memory_ok = columns.memory_free >= shape.memory_bytes
     devices_ok = devices_fit(columns, shape)
-    some_accepted = columns.accepted(shape.gpu_models).any(axis=1)
+    some_accepted: BoolArray = columns.accepted(shape.gpu_models).any(axis=1)
     causes: list[str | None] = []
     for row, booked in enumerate(booking.nodes.values()):
         gpus, blocked = booked.node.gpus, node_block_cause(booked.node)
@@ -99,16 +98,16 @@ def _device_room(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
     if shape.mig_profile:
         return _instances(columns, shape, rows) // shape.gpus
     accepted = columns.accepted(shape.gpu_models)[rows]
-    per_device: IntArray = np.where(accepted, columns.left[rows] // shape.milligpu_per_gpu, 0)
-    room: IntArray = per_device.sum(axis=1)
-    return room if shape.gpus == 1 else _rooms_of_several(per_device, shape)
-
-
-def _rooms_of_several(per_device: IntArray, shape: DemandShape) -> IntArray:
-    """More than one device a member means whole devices, so a device takes part in one member at most."""
-    assert shape.milligpu_per_gpu == MILLI, "several devices are asked for as whole devices"
-    whole: IntArray = (per_device > 0).sum(axis=1)
-    return whole // shape.gpus
+    # A share of nothing is data gone wrong; counted as the least share there is, so that no count is infinite.
+    slots: IntArray = np.where(accepted, columns.left[rows] // max(1, shape.milligpu_per_gpu), 0)
+    room: IntArray = slots.sum(axis=1) // shape.gpus
+    while shape.gpus > 1:
+        # The devices of a member differ, so of M members one device serves M at most: lower M until that adds up.
+        fewer: IntArray = np.minimum(slots, room[:, None]).sum(axis=1) // shape.gpus
+        if (fewer == room).all():
+            break
+        room = fewer
+    return room
 
 
 def _instances(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:

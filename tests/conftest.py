@@ -11,6 +11,12 @@ import pytest
 MUST_RUN = os.environ.get("GPUWATCH_REQUIRE_SERVERS") == "1"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the files in tests/golden anew instead of comparing"
+    )
+
+
 def need_program(name: str) -> str:
     """Path of a program that a test runs; skips with a reason, or fails where every program must be there."""
     found = shutil.which(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
@@ -17,6 +17,8 @@ from gpuwatch.model.evaluation import Evaluation, PlacementAdvice
 
 if TYPE_CHECKING:
     from gpuwatch.model.snapshot import ClusterSnapshot
+
+T = TypeVar("T")
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _HINTS = {
@@ -121,9 +123,10 @@ class Server:
             raise SourceError(f"{self._url} answered JSON that is no document", code="bad_answer")
         return document
 
-    def _decode(self, cls: type[Any], text: str) -> Any:
+    def _decode(self, cls: type[T], text: str) -> T:
         try:
-            return TypeAdapter(cls).validate_json(text)
+            answer: T = TypeAdapter(cls).validate_json(text)
+            return answer
         except ValidationError as err:
             fault = err.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, fault["loc"])) or "the document"

@@ -36,12 +36,14 @@ _STAGES_BEHIND = {
 def fragmentation_document(evaluation: Evaluation) -> Document:
     """The index, its causes and the shapes that fit; fragmentation_index is null with a `reason` when unknown."""
     report = evaluation.fragmentation
-    overall = scope_fields(report.overall if report else FragmentationScope(reason="stage_failed"))
+    # Without a report nothing is known, and that is null, not a cluster with nothing free.
+    unknown = dict.fromkeys(FragmentationScope.__dataclass_fields__) | {"by_cause": {}, "reason": "stage_failed"}
+    overall = scope_fields(report.overall) if report else unknown
     scopes = [scope_fields(scope) for scope in report.scopes] if report else []
     return _envelope(
         "fragmentation",
         evaluation,
-        items=[overall, *scopes],
+        items=[overall, *scopes] if report else [],
         **overall,
         mix_basis=report.mix_basis if report else None,
         mix_coverage_ratio=report.mix_coverage_ratio if report else None,

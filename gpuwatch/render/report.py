@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpuwatch.registry import Registry
 
 Cell = str | int | float | bool | None
+Row = Mapping[str, Cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Table:
 
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[dict[str, Cell], ...] = ()
+    rows: tuple[Row, ...] = ()
     empty: str = "nothing to show"
 
 

@@ -17,9 +17,9 @@ def clean(text: str) -> str:
 
 
 def _shown(char: str) -> str:
-    if char in "\t\n\r":
-        return " "
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else char
+    if char.isprintable():
+        return char
+    return " " if char in "\t\n\r" or unicodedata.category(char) == "Zs" else "\N{REPLACEMENT CHARACTER}"
 
 
 def cell_text(cell: Cell, column: Column) -> str:

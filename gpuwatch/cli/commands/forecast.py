@@ -19,8 +19,12 @@ def _add(app: typer.Typer) -> None:
 def forecast(
     given: InputOptions,
     out: OutputOptions,
-    pool: Annotated[list[str] | None, typer.Option("--pool", help="Only this pool (may be repeated).")] = None,
-    kind: Annotated[list[str] | None, typer.Option("--kind", help="Only this workload kind (may be repeated).")] = None,
+    pool: Annotated[
+        list[str] | None, typer.Option("--pool", metavar="NAME", help="Only this pool (may be repeated).")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Only this workload kind (may be repeated).")
+    ] = None,
 ) -> None:
     """Demand to come per pool and workload kind, with intervals and the skill against a daily repeat.
 

@@ -24,33 +24,49 @@ def _add(app: typer.Typer) -> None:
 def place(
     given: InputOptions,
     out: OutputOptions,
-    gpus: Annotated[int, typer.Option("--gpus", min=0, help="GPUs of each member.", rich_help_panel=_SHAPE)],
-    members: Annotated[int, typer.Option("--members", min=1, help="Members that start together.")] = 1,
+    gpus: Annotated[
+        int, typer.Option("--gpus", metavar="N", min=0, help="GPUs of each member.", rich_help_panel=_SHAPE)
+    ],
+    members: Annotated[int, typer.Option("--members", metavar="N", min=1, help="Members that start together.")] = 1,
     milligpu: Annotated[
         int,
         typer.Option(
-            "--milligpu", min=1, max=1000, help="Thousandths of the GPU; 1000 is all.", rich_help_panel=_SHAPE
+            "--milligpu",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Thousandths of the GPU; 1000 is all.",
+            rich_help_panel=_SHAPE,
         ),
     ] = 1000,
     gpu_model: Annotated[
         list[str] | None,
-        typer.Option("--gpu-model", help="Accepted model (may be repeated); else any.", rich_help_panel=_SHAPE),
+        typer.Option(
+            "--gpu-model", metavar="MODEL", help="Accepted model (may be repeated); else any.", rich_help_panel=_SHAPE
+        ),
     ] = None,
     mig_profile: Annotated[
         str | None,
-        typer.Option("--mig-profile", help="That many slices of this profile, not GPUs.", rich_help_panel=_SHAPE),
+        typer.Option(
+            "--mig-profile",
+            metavar="PROFILE",
+            help="That many slices of this profile, not GPUs.",
+            rich_help_panel=_SHAPE,
+        ),
     ] = None,
     cpu: Annotated[
-        str | None, typer.Option("--cpu", help="CPUs of each member: 8 or 500m.", rich_help_panel=_SHAPE)
+        str | None,
+        typer.Option("--cpu", metavar="CPUS", help="CPUs of each member: 8 or 500m.", rich_help_panel=_SHAPE),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option("--memory", help="Memory of each member: 64GiB.", rich_help_panel=_SHAPE)
+        str | None,
+        typer.Option("--memory", metavar="BYTES", help="Memory of each member: 64GiB.", rich_help_panel=_SHAPE),
     ] = None,
     same_nvlink_domain: Annotated[
         bool, typer.Option("--same-nvlink-domain", help="All members within one NVLink domain.")
     ] = False,
-    policy: Annotated[str, typer.Option("--policy", help="How choices are ranked.")] = "fgd",
-    top: Annotated[int, typer.Option("--top", min=1, max=100, help="How many choices.")] = 5,
+    policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="How choices are ranked.")] = "fgd",
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, max=100, help="How many choices.")] = 5,
 ) -> None:
     """Where a job would go, what that does to fragmentation, and what would make it fit if nothing does.
 

@@ -22,25 +22,35 @@ def _add(app: typer.Typer) -> None:
 def recommend(
     given: InputOptions,
     out: OutputOptions,
-    kind: Annotated[Names, typer.Option("--kind", help="Rule, for example idle_held.", rich_help_panel=_FILTER)] = None,
-    pool: Annotated[Names, typer.Option("--pool", help="Pool.", rich_help_panel=_FILTER)] = None,
-    tenant: Annotated[Names, typer.Option("--tenant", help="Tenant.", rich_help_panel=_FILTER)] = None,
-    node: Annotated[Names, typer.Option("--node", help="Node.", rich_help_panel=_FILTER)] = None,
-    gpu_model: Annotated[Names, typer.Option("--gpu-model", help="GPU model.", rich_help_panel=_FILTER)] = None,
-    min_severity: Annotated[str, typer.Option("--min-severity", help="info, warning or critical.")] = "info",
+    kind: Annotated[
+        Names, typer.Option("--kind", metavar="RULE", help="Rule, for example idle_held.", rich_help_panel=_FILTER)
+    ] = None,
+    pool: Annotated[Names, typer.Option("--pool", metavar="NAME", help="Pool.", rich_help_panel=_FILTER)] = None,
+    tenant: Annotated[Names, typer.Option("--tenant", metavar="NAME", help="Tenant.", rich_help_panel=_FILTER)] = None,
+    node: Annotated[Names, typer.Option("--node", metavar="NAME", help="Node.", rich_help_panel=_FILTER)] = None,
+    gpu_model: Annotated[
+        Names, typer.Option("--gpu-model", metavar="MODEL", help="GPU model.", rich_help_panel=_FILTER)
+    ] = None,
+    min_severity: Annotated[
+        str, typer.Option("--min-severity", metavar="SEVERITY", help="info, warning or critical.")
+    ] = "info",
     sort: Annotated[
         str | None,
-        typer.Option("--sort", help="value, gpus, gpu-hours, cost, confidence or severity; default: as ranked."),
+        typer.Option(
+            "--sort", metavar="KEY", help="value, gpus, gpu-hours, cost, confidence or severity; default: as ranked."
+        ),
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Print only the first N.")] = None,
+    top: Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Print only the first N.")] = None,
     group_by: Annotated[
-        str | None, typer.Option("--group-by", help="Sums per rule, tenant, pool, node, gpu-model or severity.")
+        str | None,
+        typer.Option("--group-by", metavar="KEY", help="Sums per rule, tenant, pool, node, gpu-model or severity."),
     ] = None,
     show_commands: Annotated[
         bool, typer.Option("--show-commands", help="The lines to run and to undo; gpuwatch runs none of them.")
     ] = False,
     fail_on: Annotated[
-        str | None, typer.Option("--fail-on", help="Exit 10 when something is at least this severe.")
+        str | None,
+        typer.Option("--fail-on", metavar="SEVERITY", help="Exit 10 when something is at least this severe."),
     ] = None,
 ) -> None:
     """Ranked advice: what to give back, move or repair, what it is worth, and how sure that is.

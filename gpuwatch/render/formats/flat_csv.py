@@ -6,9 +6,10 @@ import csv
 import io
 
 from gpuwatch.render.report import FORMATS, Cell, Report, Style
+from gpuwatch.render.text import clean
 
 # A spreadsheet runs a cell that starts like this as a formula, and job names are written by tenants.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@")
 
 
 @FORMATS.register("csv")
@@ -28,6 +29,6 @@ def _raw(cell: Cell) -> Cell:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, str):
-        flat = " ".join(cell.splitlines())
+        flat = clean(cell)
         return f"'{flat}" if flat.startswith(_FORMULA_STARTS) else flat
     return cell

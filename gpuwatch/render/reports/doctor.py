@@ -80,10 +80,11 @@ def missing_parts(evaluation: Evaluation, snapshot: ClusterSnapshot) -> list[tup
     unmodeled = sum(gpu.model is None for gpu in gpus)
     no_cpu = sum(node.cpu_allocatable_millicores is None for node in snapshot.nodes if node.gpus)
     short = [each for each in evaluation.forecasts if each.status != "ok"]
-    gaps: list[tuple[str, str]] = []
-    for source in evaluation.sources:
-        if not source.ok:
-            gaps.append((f"source {source.name}: {source.cause or 'unknown'}", source.detail or "see its address"))
+    gaps = [
+        (f"source {each.name}: {each.cause or 'unknown'}", each.detail or "see its address")
+        for each in evaluation.sources
+        if not each.ok
+    ]
     for reason, count in sorted(silent.items()):
         todo = "check that its exporter runs on that node and is scraped"
         gaps.append((f"readings of {count} GPUs ({reason})", todo))
@@ -120,7 +121,7 @@ def _count_rows(evaluation: Evaluation, snapshot: ClusterSnapshot) -> list[dict[
     gpus = [gpu for node in snapshot.nodes for gpu in node.gpus]
     members = [member for job in snapshot.jobs for member in job.members]
     depth = max((each.history_steps for each in evaluation.forecasts), default=0)
-    tally = (
+    tally: tuple[tuple[str, int, Counter[str]], ...] = (
         ("nodes", len(snapshot.nodes), Counter(node.pool for node in snapshot.nodes)),
         ("GPUs", len(gpus), Counter(gpu.model or "unknown model" for gpu in gpus)),
         ("GPUs with readings", sum(gpu.telemetry is not None for gpu in gpus), Counter()),

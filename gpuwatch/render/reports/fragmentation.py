@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuwatch.model.evaluation import Evaluation, FragmentationReport, FragmentationScope
 from gpuwatch.model.units import MILLI
 from gpuwatch.render.documents import fragmentation_document
-from gpuwatch.render.report import Bar, Cell, Chart, Column, Lines, Report, Section, Table
+from gpuwatch.render.report import Bar, Cell, Chart, Column, Lines, Report, Row, Section, Table
 from gpuwatch.render.reports.waterfall import scope_name, waterfall_sections
 from gpuwatch.render.text import number
 
@@ -105,7 +105,7 @@ def _sentences(report: FragmentationReport) -> list[str]:
 def _details(report: FragmentationReport | None) -> tuple[Section, ...]:
     if report is None:
         return ()
-    shapes = tuple(
+    shapes: tuple[Row, ...] = tuple(
         {
             "shape": fit.shape.label,
             "share_percent": 100 * fit.share_ratio,

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuwatch.model.evaluation import Assignment, PlacementAdvice, PlacementChoice
 from gpuwatch.model.units import MILLI
-from gpuwatch.render.report import Cell, Column, Lines, Report, Section, Table
+from gpuwatch.render.report import Cell, Column, Lines, Report, Row, Section, Table
 
 _COLUMNS = (
     Column("rank", "#"),
@@ -31,7 +31,7 @@ def placement_report(advice: PlacementAdvice, document: dict[str, Any]) -> Repor
         sections.append(Table(title="Choices", columns=_COLUMNS, rows=tuple(_row(each) for each in advice.choices)))
     if advice.blockers:
         blockers = sorted(advice.blockers.items(), key=lambda pair: (-pair[1], pair[0]))
-        rows = tuple({"cause": cause.replace("_", " "), "nodes": count} for cause, count in blockers)
+        rows: tuple[Row, ...] = tuple({"cause": cause.replace("_", " "), "nodes": count} for cause, count in blockers)
         sections.append(Table(title="Nodes without room", columns=_BLOCKER_COLUMNS, rows=rows))
     return Report(
         title=f"Placement in {document['cluster']}",

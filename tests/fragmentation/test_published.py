@@ -1,0 +1,21 @@
+"""The index on the published cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpuwatch.demand.mix import demand_mix
+from gpuwatch.fit.booking import book
+from gpuwatch.fragmentation.report import fragmentation_report
+from gpuwatch.model.settings import AnalysisSettings
+from gpuwatch.traces.openb import empty_snapshot, read_openb
+
+
+@pytest.mark.traces
+def test_the_empty_default_cluster_reads_as_published(traces):
+    snapshot = empty_snapshot(read_openb(traces / "openb"))
+    found = fragmentation_report(book(snapshot), demand_mix(snapshot, AnalysisSettings())).overall
+    assert found.free_milligpu == 6_212_000
+    assert found.fgd_ratio == pytest.approx(0.1394, abs=5e-5)  # published: 13.9%
+    assert found.cpu_only_milligpu / found.free_milligpu == pytest.approx(0.1360, abs=5e-5)
+    assert found.fragmentation_index == pytest.approx(100 * (0.13945 - 0.13598) / (1 - 0.13598), abs=2e-3)

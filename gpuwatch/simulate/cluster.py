@@ -91,7 +91,7 @@ def _moment(seed: int, scale: int, anchor: datetime, now: datetime) -> Simulated
 def _job(slot: Slot, anchor: datetime, now: datetime) -> Job | None:
     """The slot's job at `now`; None in the pause of a cycling slot."""
     age = slot.age_seconds + (now - anchor).total_seconds()
-    name, phase, members, turn = slot.name, slot.phase, slot.members, 0
+    name, phase, members, turn = slot.name, slot.phase, slot.members, 0.0
     if slot.cycle is not None:
         turn, age = divmod(age, slot.cycle.period_seconds)
         run = slot.cycle.busy_ratio * slot.cycle.period_seconds

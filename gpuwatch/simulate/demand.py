@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from gpuwatch.model.history import ALL_POOLS, DemandSeries, History
-from gpuwatch.model.jobs import Job
+from gpuwatch.model.jobs import DemandShape, Job
 from gpuwatch.model.units import HOUR_SECONDS, MILLI
 
 HISTORY_HOURS = 14 * 24
@@ -23,8 +23,15 @@ def demanded_gpus(jobs: Iterable[Job], pools: dict[str, str]) -> dict[tuple[str,
         if job.phase in ("running", "pending"):
             for member in job.members:
                 pool = pools.get(member.node or "", job.pool or ALL_POOLS)
-                demand[pool, job.kind] += job.shape.milligpu / MILLI
-    return {key: gpus for key, gpus in demand.items() if gpus}
+                demand[pool, job.kind] += _asked_gpus(job.shape)
+    return {key: round(gpus, 3) for key, gpus in demand.items() if gpus}
+
+
+def _asked_gpus(shape: DemandShape) -> float:
+    """GPUs that one member asks for; a slice counts its sevenths of the engine ("3g.40gb": 3)."""
+    if shape.mig_profile:
+        return shape.gpus * int(shape.mig_profile[0]) / 7
+    return shape.milligpu / MILLI
 
 
 def history(seed: int, level: dict[tuple[str, str], float], anchor: datetime, now: datetime) -> History:

@@ -172,7 +172,7 @@ def _engine(key: str, behavior: Behavior, draw: Random, tick: int) -> float:
 
 def _power(behavior: Behavior, engine: float, limit: float) -> float:
     floor = _LOADED_POWER_RATIO if behavior.memory_ratio > 0.1 else _IDLE_POWER_RATIO
-    return limit * (floor + (0.94 - floor) * engine**0.85)
+    return limit * (floor + (0.94 - floor) * math.pow(engine, 0.85))
 
 
 def _memory_used(behavior: Behavior, total: int, draw: Random) -> int:

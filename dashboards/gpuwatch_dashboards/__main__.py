@@ -1,4 +1,4 @@
-"""`python -m gpuwatch_dashboards build|rules [--check]`: writes the generated files, or says which ones are out of date."""
+"""`python -m gpuwatch_dashboards build|rules [--check]`: writes the generated files, or says which are stale."""
 
 from __future__ import annotations
 

@@ -73,7 +73,9 @@ def read_yaml(path: Path) -> Any:
     try:
         import yaml
     except ImportError:
-        raise MissingExtraError("PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'") from None
+        raise MissingExtraError(
+            "PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'"
+        ) from None
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -42,11 +42,13 @@ def names_used(text: str) -> set[str]:
 
 
 def alert_group(template: Path, thresholds: Thresholds, *, runbook_base: str, grafana_url: str) -> dict[str, Any]:
-    """One template file -> one rule group called after it. A rule that lacks what the policy asks for is an InputError."""
+    """One template file -> one rule group called after it; a rule that lacks what the policy asks is an InputError."""
     try:
         import yaml
     except ImportError:
-        raise MissingExtraError("PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'") from None
+        raise MissingExtraError(
+            "PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'"
+        ) from None
     try:
         rules = yaml.safe_load(fill(template.read_text(encoding="utf-8"), thresholds))
     except yaml.YAMLError as error:

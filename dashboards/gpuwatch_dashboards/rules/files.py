@@ -24,7 +24,9 @@ def rule_files(*, runbook_base: str = DEFAULT_RUNBOOK_BASE, grafana_url: str = "
     files = {"recording.yaml": _dump(recording_groups(thresholds))}
     templates = folder / "templates"
     for path in sorted(templates.rglob("*.yaml")):
-        group = alert_group(path, thresholds, runbook_base=runbook_base.rstrip("/"), grafana_url=grafana_url.rstrip("/"))
+        group = alert_group(
+            path, thresholds, runbook_base=runbook_base.rstrip("/"), grafana_url=grafana_url.rstrip("/")
+        )
         files[path.relative_to(templates).as_posix()] = _dump([group])
     return files
 
@@ -33,7 +35,9 @@ def _dump(groups: list[dict[str, Any]]) -> str:
     try:
         import yaml
     except ImportError:
-        raise MissingExtraError("PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'") from None
+        raise MissingExtraError(
+            "PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'"
+        ) from None
 
     class Dumper(yaml.SafeDumper):
         pass

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Spelling:
     """One metric name, what its value is multiplied by, and the largest value that can be a reading.
 
-    Older DCGM builds print blanks as huge numbers; anything above `plausible_max` (in the metric's own unit) is dropped.
+    Older DCGM builds print blanks as huge numbers; anything above `plausible_max` (in the metric's unit) is dropped.
     """
 
     metric: str

@@ -17,7 +17,8 @@ _PRESENCE = f'{{__name__=~"{m.any_of(m.TEMPERATURE, m.POWER, m.MEMORY_USED, m.UT
 _INSTANCES = f'{{__name__=~"{m.any_of(m.MEMORY_USED, m.POWER, m.ENGINE_ACTIVE)}", GPU_I_ID!=""}}'
 # Without honor_labels the plain pod label names the exporter's own pod on every series.
 _HELD = (
-    f'{_PRESENCE}, exported_pod!=""}}\n  or {_PRESENCE}, exported_pod="", pod!="", pod!~".*(dcgm|gpuwatch)-exporter.*"}}'
+    f'{_PRESENCE}, exported_pod!=""}}'
+    f'\n  or {_PRESENCE}, exported_pod="", pod!="", pod!~".*(dcgm|gpuwatch)-exporter.*"}}'
     f'\n  or {_PRESENCE}, pod_name!=""}}\n  or {_PRESENCE}, hpc_job!=""}}'
 )
 _QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
@@ -78,7 +79,8 @@ def _devices(thresholds: Thresholds) -> list[tuple[str, str]]:
         ),
         (
             "gpuwatch:host_cordoned:bool",
-            'max by (cluster, hostname) (label_replace(kube_node_spec_unschedulable, "hostname", "$1", "node", "(.+)"))',
+            "max by (cluster, hostname) (\n"
+            '  label_replace(kube_node_spec_unschedulable, "hostname", "$1", "node", "(.+)")\n)',
         ),
     ]
 
@@ -111,6 +113,20 @@ def _clusters() -> list[tuple[str, str]]:
     return out
 
 
+def _pools() -> list[tuple[str, str]]:
+    index = "gpuwatch:pool_fragmentation:index"
+    return [
+        (index, 'max by (cluster, pool) (gpuwatch_fragmentation_index{pool!="all", gpu_model="all"})'),
+        (
+            # Work that waits for this pool, and work that names no pool ("*") and could go there.
+            "gpuwatch:pool_waiting:gpus",
+            f"(sum by (cluster, pool) (gpuwatch_pending_gpus) and {index} or 0 * {index})\n"
+            f'+ (0 * {index} + on (cluster) group_left () sum by (cluster) (gpuwatch_pending_gpus{{pool="*"}})'
+            f" or 0 * {index})",
+        ),
+    ]
+
+
 def recording_groups(thresholds: Thresholds) -> list[dict[str, Any]]:
     """The rule groups, in the order in which they must be evaluated."""
     return [
@@ -119,5 +135,9 @@ def recording_groups(thresholds: Thresholds) -> list[dict[str, Any]]:
             "interval": INTERVAL,
             "rules": [{"record": record, "expr": expression} for record, expression in rules],
         }
-        for name, rules in (("gpuwatch-devices", _devices(thresholds)), ("gpuwatch-clusters", _clusters()))
+        for name, rules in (
+            ("gpuwatch-devices", _devices(thresholds)),
+            ("gpuwatch-clusters", _clusters()),
+            ("gpuwatch-pools", _pools()),
+        )
     ]

@@ -69,7 +69,13 @@ class InputOptions:
         str, typer.Option("--load-policy", metavar="NAME", help="How --load places jobs.", rich_help_panel=_TRACE)
     ] = "best_fit"
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Seed of what is generated.", rich_help_panel=_TRACE)
+        int,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="Seed of the order in which --load brings jobs, and of --trace demo.",
+            rich_help_panel=_TRACE,
+        ),
     ] = 7
 
 

@@ -43,7 +43,7 @@ def demo(
         from gpuwatch import wiring
 
         folder = None if trace in (None, DEMO) else trace_folder(str(trace))
-        wiring.run(wiring.demo_daemon(port=port, seed=seed, trace=folder))
+        wiring.run(wiring.demo_daemon(port, seed, folder, load_ratio=load))
         return
     given = InputOptions(trace=trace or DEMO, seed=seed, load=load if trace not in (None, DEMO) else None)
     evaluation = read_input(given, out).evaluation

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
-from gpuwatch.model.cluster import Gpu
+from gpuwatch.model.cluster import Gpu, Node
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
 
@@ -43,7 +43,7 @@ class Columns:
     usable: BoolArray  # (N, W) a device that takes time-shared work
     gpu_index: IntArray  # (N, W) the device's own index on its node, -1 on padding
     mig_gpus: int  # devices in MIG mode
-    mig_free: dict[str, IntArray]  # profile -> (N,) created instances that nobody holds, on usable devices
+    mig_free: dict[str, IntArray]  # profile -> (N, W) created instances that nobody holds and a job could take
     _accepted: dict[tuple[str, ...], BoolArray] = field(default_factory=dict)
 
     def copy(self) -> Columns:
@@ -59,18 +59,29 @@ class Columns:
     def accepted(self, models: tuple[str, ...]) -> BoolArray:
         """(N, W) usable devices whose model is among `models`; empty accepts any, an unknown model is no match."""
         if models not in self._accepted:
-            codes = [at for at, name in enumerate(self.models) if name in models]
-            self._accepted[models] = self.usable & np.isin(self.model, codes) if models else self.usable
+            self._accepted[models] = self.usable & self._of(models) if models else self.usable
         return self._accepted[models]
 
+    def free_instances(self, profile: str, models: tuple[str, ...]) -> IntArray:
+        """(N, W) free instances of `profile` on devices whose model is among `models` (empty: any)."""
+        free = self.mig_free.get(profile)
+        if free is None:
+            return np.zeros_like(self.left)
+        return np.where(self._of(models), free, 0) if models else free
+
+    def _of(self, models: tuple[str, ...]) -> BoolArray:
+        return np.isin(self.model, [at for at, name in enumerate(self.models) if name in models])
+
     def take(self, row: int, shape: DemandShape, devices: tuple[int, ...], times: int = 1) -> None:
-        """Gives one member of `shape` its resources on node `row`; `devices` are columns of `left`."""
+        """Gives one member of `shape` its resources on node `row`.
+
+        `devices` are columns of `left`, or of `mig_free` for a MIG shape (then one for each instance).
+        """
         self.cpu_free[row] -= times * shape.cpu_millicores
         self.memory_free[row] -= times * shape.memory_bytes
-        if shape.mig_profile:
-            self.mig_free[shape.mig_profile][row] -= times * shape.gpus
+        taken_from = self.mig_free[shape.mig_profile] if shape.mig_profile else self.left
         for device in devices:
-            self.left[row, device] -= times * shape.milligpu_per_gpu
+            taken_from[row, device] -= times * (1 if shape.mig_profile else shape.milligpu_per_gpu)
 
     def give_back(self, row: int, shape: DemandShape, devices: tuple[int, ...]) -> None:
         """Undoes take()."""
@@ -110,33 +121,24 @@ def columns_of(booking: Booking) -> Columns:
         usable=usable,
         gpu_index=gpu_index,
         mig_gpus=sum(gpu.mig_enabled for b in booked for gpu in b.node.gpus),
-        mig_free=_mig_free(booked),
+        mig_free=_mig_free(booked, shape),
     )
 
 
-def free_instances(booked: BookedNode, profile: str) -> list[int]:
-    """Device index of each created instance of `profile` that nobody holds and a job could take, in device order."""
-    if node_block_cause(booked.node) is not None:
-        return []
-    return [
-        gpu.index
-        for gpu, held in zip(booked.node.gpus, _held_instances(booked), strict=True)
-        if gpu.mig_enabled and gpu.health != "unhealthy"
-        for instance in gpu.mig_instances
-        if instance.profile == profile and instance.id not in held
-    ]
+def _mig_free(booked: list[BookedNode], size: tuple[int, int]) -> dict[str, IntArray]:
+    profiles = {i.profile for b in booked for gpu in b.node.gpus for i in gpu.mig_instances}
+    free = {profile: np.zeros(size, dtype=np.int64) for profile in sorted(profiles)}
+    for row, b in enumerate(booked):
+        for at, gpu in enumerate(b.node.gpus):
+            if gpu.mig_instances and _gives_instances(b.node, gpu):
+                held = {hold.mig_instance for hold in b.holds[at]}
+                for instance in gpu.mig_instances:
+                    free[instance.profile][row, at] += instance.id not in held
+    return free
 
 
-def _held_instances(booked: BookedNode) -> list[set[str | None]]:
-    return [{hold.mig_instance for hold in holds} for holds in booked.holds]
-
-
-def _mig_free(booked: list[BookedNode]) -> dict[str, IntArray]:
-    def profiles(gpu: Gpu) -> list[str]:
-        return [instance.profile for instance in gpu.mig_instances]
-
-    known = sorted({profile for b in booked for gpu in b.node.gpus for profile in profiles(gpu)})
-    return {p: np.array([len(free_instances(b, p)) for b in booked], dtype=np.int64) for p in known}
+def _gives_instances(node: Node, gpu: Gpu) -> bool:
+    return gpu.mig_enabled and gpu.health != "unhealthy" and node_block_cause(node) is None
 
 
 def _capacity(amounts: list[int | None]) -> IntArray:

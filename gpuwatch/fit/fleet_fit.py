@@ -53,11 +53,15 @@ def roomy_devices(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) 
 
 
 def first_devices(columns: Columns, row: int, shape: DemandShape) -> tuple[int, ...]:
-    """The lowest `shape.gpus` columns of node `row` with room; () for CPU-only and MIG shapes."""
-    if shape.gpus == 0 or shape.mig_profile:
+    """The lowest `shape.gpus` columns of node `row` with room; for a MIG shape one column for each instance."""
+    if shape.gpus == 0:
         return ()
-    roomy = np.flatnonzero(columns.accepted(shape.gpu_models)[row] & (columns.left[row] >= shape.milligpu_per_gpu))
-    return tuple(int(at) for at in roomy[: shape.gpus])
+    if shape.mig_profile:
+        free = columns.free_instances(shape.mig_profile, shape.gpu_models)[row]
+        found = np.repeat(np.arange(len(free)), free)
+    else:
+        found = np.flatnonzero(columns.accepted(shape.gpu_models)[row] & (columns.left[row] >= shape.milligpu_per_gpu))
+    return tuple(int(at) for at in found[: shape.gpus])
 
 
 def blocking_causes(booking: Booking, columns: Columns, shape: DemandShape) -> list[str | None]:
@@ -69,7 +73,7 @@ def blocking_causes(booking: Booking, columns: Columns, shape: DemandShape) -> l
     cpu_ok = columns.cpu_free >= shape.cpu_millicores
     memory_ok = columns.memory_free >= shape.memory_bytes
     devices_ok = devices_fit(columns, shape)
-    some_accepted: BoolArray = columns.accepted(shape.gpu_models).any(axis=1)
+    some_accepted: IntArray = columns.accepted(shape.gpu_models).sum(axis=1)
     causes: list[str | None] = []
     for row, booked in enumerate(booking.nodes.values()):
         gpus, blocked = booked.node.gpus, node_block_cause(booked.node)
@@ -111,11 +115,5 @@ def _device_room(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
 
 
 def _instances(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
-    free = columns.mig_free.get(shape.mig_profile or "")
-    if free is None:
-        return np.zeros(len(columns.names), dtype=np.int64)[rows]
-    if not shape.gpu_models:
-        return free[rows]
-    # Counted per node, not per device: a node that mixes models in MIG mode is taken for whichever is accepted.
-    codes = [at for at, name in enumerate(columns.models) if name in shape.gpu_models]
-    return np.where(np.isin(columns.model[rows], codes).any(axis=1), free[rows], 0)
+    per_node: IntArray = columns.free_instances(shape.mig_profile or "", shape.gpu_models)[rows].sum(axis=1)
+    return per_node

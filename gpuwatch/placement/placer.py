@@ -19,7 +19,7 @@ _INFEASIBLE = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where one member goes: a row of the columns, and columns of its devices (() for CPU-only and MIG shapes)."""
+    """Where one member goes: a row of the columns, and columns of its devices, for MIG one for each instance."""
 
     row: int
     shape: DemandShape

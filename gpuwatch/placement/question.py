@@ -12,7 +12,6 @@ from gpuwatch.fit.columns import BoolArray, Columns, IntArray, columns_of
 from gpuwatch.fit.fleet_fit import members_that_fit
 from gpuwatch.model.catalogue import card
 from gpuwatch.model.evaluation import PlacementRequest
-from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
 
 MAX_MEMBERS = 100_000
@@ -47,7 +46,8 @@ class Question:
         if shape.gpus == 0:
             return False
         if shape.mig_profile:
-            free_devices, asked = _instances(columns, shape), shape.gpus
+            free_devices = int(columns.free_instances(shape.mig_profile, shape.gpu_models).sum())
+            asked = shape.gpus
         else:
             free_devices, asked = int((columns.left * columns.accepted(shape.gpu_models)).sum()), shape.milligpu
         return all(
@@ -102,8 +102,3 @@ def check_request(request: PlacementRequest) -> None:
     for wrong, what in faults:
         if wrong:
             raise InputError(f"this placement request cannot be answered: {what}", todo="correct the request")
-
-
-def _instances(columns: Columns, shape: DemandShape) -> int:
-    free = columns.mig_free.get(shape.mig_profile or "")
-    return 0 if free is None else int(free.sum())

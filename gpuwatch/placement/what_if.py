@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpuwatch.fit.booking import Booking
-from gpuwatch.fit.columns import BoolArray, Columns, free_instances
+from gpuwatch.fit.columns import BoolArray, Columns
 from gpuwatch.fit.fleet_fit import blocking_causes
 from gpuwatch.fragmentation.kernel import MixTable
 from gpuwatch.fragmentation.report import Stranded, shape_fits, table_of
@@ -108,14 +108,9 @@ class _Standing:
 def _choice(
     booking: Booking, columns: Columns, spots: list[Spot], before: _Standing, after: _Standing, rank: int
 ) -> PlacementChoice:
-    used: Counter[int] = Counter()
-    assignments = []
-    for spot in spots:
-        assignments.append(_assignment(booking, columns, spot, used[spot.row]))
-        used[spot.row] += spot.shape.gpus
     return PlacementChoice(
         rank=rank,
-        assignments=tuple(assignments),
+        assignments=tuple(_assignment(booking, columns, spot) for spot in spots),
         fragmentation_before=before.scope.fragmentation_index,
         fragmentation_after=after.scope.fragmentation_index,
         stranded_delta_milligpu=after.scope.stranded_milligpu - before.scope.stranded_milligpu,
@@ -123,12 +118,9 @@ def _choice(
     )
 
 
-def _assignment(booking: Booking, columns: Columns, spot: Spot, instances_used: int) -> Assignment:
+def _assignment(booking: Booking, columns: Columns, spot: Spot) -> Assignment:
     booked = booking.nodes[columns.names[spot.row]]
     indexes = [int(columns.gpu_index[spot.row, device]) for device in spot.devices]
-    if spot.shape.mig_profile:
-        free = free_instances(booked, spot.shape.mig_profile)
-        indexes = free[instances_used : instances_used + spot.shape.gpus]
     models = {gpu.model for gpu in booked.node.gpus if gpu.index in indexes}
     return Assignment(
         node=booked.node.name,

@@ -21,7 +21,9 @@ def render_json(report: Report, style: Style) -> str:
 @FORMATS.register("jsonl")
 def render_jsonl(report: Report, style: Style) -> str:
     """One line per item, each with the evaluation it belongs to; no line when there is none."""
-    head = {key: report.document[key] for key in ("evaluation_id", "snapshot_taken_at") if key in report.document}
+    head: dict[str, Any] = {
+        key: report.document[key] for key in ("evaluation_id", "snapshot_taken_at") if key in report.document
+    }
     lines = [_dumped({**head, **item}) for item in report.document["items"]]
     return "".join(f"{line}\n" for line in lines)
 

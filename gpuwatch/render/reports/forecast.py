@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuwatch.model.evaluation import Evaluation, Forecast
+from gpuwatch.model.history import ALL_POOLS
 from gpuwatch.render.documents import forecasts_document
 from gpuwatch.render.plain import time_text
 from gpuwatch.render.report import Cell, Column, Report, Table
@@ -56,7 +57,7 @@ def forecast_table(forecasts: Sequence[Forecast], title: str = "Demand forecast"
 
 def _row(each: Forecast) -> dict[str, Cell]:
     row: dict[str, Cell] = {
-        "pool": each.pool,
+        "pool": "(no pool)" if each.pool == ALL_POOLS else each.pool,
         "kind": each.kind,
         "status": each.status.replace("_", " "),
         "model": each.model,

@@ -49,7 +49,8 @@ def fragmentation_report(evaluation: Evaluation) -> Report:
         document=fragmentation_document(evaluation),
         sections=(
             *headline_sections(report),
-            *_details(report),
+            *fits_sections(report),
+            *_scope_sections(report),
             *waterfall_sections(evaluation, scopes=False),
         ),
         flat=Table(title="", columns=_FLAT_COLUMNS, rows=tuple(_flat_row(scope) for scope in scopes)),
@@ -102,22 +103,30 @@ def _sentences(report: FragmentationReport) -> list[str]:
     return out
 
 
-def _details(report: FragmentationReport | None) -> tuple[Section, ...]:
+def fits_sections(report: FragmentationReport | None, most: int | None = None) -> tuple[Section, ...]:
+    """Which shapes fit now and how often; only the first `most` (the commonest) when given."""
     if report is None:
         return ()
-    shapes: tuple[Row, ...] = tuple(
+    shown = report.shapes[:most]
+    rows: tuple[Row, ...] = tuple(
         {
             "shape": fit.shape.label,
             "share_percent": 100 * fit.share_ratio,
             "fits_now": fit.fits_now,
             "stranded_gpus": fit.stranded_milligpu / MILLI,
         }
-        for fit in report.shapes
+        for fit in shown
     )
-    return (
-        Table(title="What fits now", columns=_SHAPE_COLUMNS, rows=shapes, empty="no demand is known"),
-        Table(title="By pool and by model", columns=_SCOPE_COLUMNS, rows=tuple(_row(each) for each in report.scopes)),
-    )
+    hidden = len(report.shapes) - len(shown)
+    title = f"What fits now (the commonest {len(shown)} of {len(report.shapes)} shapes)" if hidden else "What fits now"
+    return (Table(title=title, columns=_SHAPE_COLUMNS, rows=rows, empty="no demand is known"),)
+
+
+def _scope_sections(report: FragmentationReport | None) -> tuple[Section, ...]:
+    if report is None:
+        return ()
+    rows = tuple(_row(each) for each in report.scopes)
+    return (Table(title="By pool and by model", columns=_SCOPE_COLUMNS, rows=rows),)
 
 
 def _row(scope: FragmentationScope) -> dict[str, Cell]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuwatch.model.evaluation import Evaluation
+from gpuwatch.model.evaluation import Evaluation, Forecast
+from gpuwatch.model.history import ALL_POOLS
 from gpuwatch.render.documents import (
     forecasts_document,
     fragmentation_document,
@@ -14,19 +15,26 @@ from gpuwatch.render.documents import (
 from gpuwatch.render.plain import time_text
 from gpuwatch.render.report import Lines, Report
 from gpuwatch.render.reports.forecast import forecast_table
-from gpuwatch.render.reports.fragmentation import fragmentation_report, headline_sections
-from gpuwatch.render.reports.recommendations import currency_of, recommendations_report, recommendations_table
+from gpuwatch.render.reports.fragmentation import fits_sections, headline_sections
+from gpuwatch.render.reports.recommendations import (
+    currency_of,
+    group_table,
+    recommendations_report,
+    recommendations_table,
+)
 from gpuwatch.render.reports.waterfall import waterfall_sections
 
 TOP = 10
+SHAPES = 8
 _ENVELOPE = ("evaluation_id", "cluster", "snapshot_taken_at")
 
 
 def once_report(evaluation: Evaluation) -> Report:
-    """Waterfall, index with causes, what fits, forecasts and the first recommendations; csv prints the advice."""
+    """Waterfall, index with causes, what fits, pool forecasts and the first recommendations; csv prints all advice."""
     first = evaluation.recommendations[:TOP]
     counted = len(evaluation.recommendations)
     title = f"Top {len(first)} of {counted} recommendations" if counted > TOP else "Recommendations"
+    by_rule = (group_table("rule", evaluation.recommendations),) if counted else ()
     head = f"Cluster {evaluation.cluster} at {time_text(evaluation.snapshot_taken_at)}, evaluation {evaluation.id}"
     return Report(
         title=f"gpuwatch: {evaluation.cluster}",
@@ -35,12 +43,18 @@ def once_report(evaluation: Evaluation) -> Report:
             Lines(title="", lines=(head,)),
             *waterfall_sections(evaluation),
             *headline_sections(evaluation.fragmentation),
-            *(section for section in fragmentation_report(evaluation).sections if section.title == "What fits now"),
-            forecast_table(evaluation.forecasts),
+            *fits_sections(evaluation.fragmentation, SHAPES),
+            forecast_table(_pool_totals(evaluation.forecasts), title="Demand forecast per pool"),
+            *by_rule,
             recommendations_table(first, currency_of(first), title=title),
         ),
         flat=recommendations_report(evaluation, evaluation.recommendations).flat,
     )
+
+
+def _pool_totals(forecasts: tuple[Forecast, ...]) -> tuple[Forecast, ...]:
+    """The forecast of each named pool over all kinds; every one when there is no such total."""
+    return tuple(each for each in forecasts if each.kind == "all" and each.pool != ALL_POOLS) or forecasts
 
 
 def _document(evaluation: Evaluation) -> dict[str, Any]:

@@ -34,10 +34,9 @@ def recommendations_report(
         rows=tuple(_flat_row(rank, item) for rank, item in enumerate(chosen, start=1)),
     )
     if group_by:
-        groups = grouped(chosen, group_by)
         document["group_by"] = group_by
-        document["groups"] = [asdict(group) for group in groups]
-        sections.insert(0, _group_table(group_by, [asdict(group) for group in groups], currency_of(chosen)))
+        document["groups"] = [asdict(group) for group in grouped(chosen, group_by)]
+        sections.insert(0, group_table(group_by, chosen))
     if show_commands:
         sections += [_commands(rank, item) for rank, item in enumerate(chosen, start=1)]
     unjudged = len(evaluation.abstentions)
@@ -79,6 +78,20 @@ def recommendations_table(
     )
     rows = tuple(_row(rank, item) for rank, item in enumerate(chosen, start=1))
     return Table(title=title, columns=columns, rows=rows, empty="none")
+
+
+def group_table(key: str, chosen: Sequence[Recommendation]) -> Table:
+    """Sums per group of a select.GROUP_KEYS id."""
+    rows = tuple(asdict(group) for group in grouped(chosen, key))
+    columns = (
+        Column("name", key.replace("-", " ").capitalize()),
+        Column("recommendations", "Advice", "count"),
+        Column("worst_severity", "Worst", severity=True),
+        Column("gpus", "Back", "GPUs"),
+        Column("gpu_hours_per_week", "Back", "GPU-h/week", digits=0),
+        Column("cost_per_week", "Worth", f"{currency_of(chosen) or 'price'}/week", digits=0),
+    )
+    return Table(title=f"By {key}", columns=columns, rows=rows, empty="none")
 
 
 def currency_of(items: Sequence[Recommendation]) -> str | None:
@@ -134,18 +147,6 @@ def _flat_row(rank: int, item: Recommendation) -> dict[str, Cell]:
         "first_seen_at": time_text(item.first_seen_at) if item.first_seen_at else None,
         "valid_until": time_text(item.valid_until) if item.valid_until else None,
     }
-
-
-def _group_table(key: str, groups: list[dict[str, Cell]], currency: str | None) -> Table:
-    columns = (
-        Column("name", key.replace("-", " ").capitalize()),
-        Column("recommendations", "Advice", "count"),
-        Column("worst_severity", "Worst", severity=True),
-        Column("gpus", "Back", "GPUs"),
-        Column("gpu_hours_per_week", "Back", "GPU-h/week", digits=0),
-        Column("cost_per_week", "Worth", f"{currency or 'price'}/week", digits=0),
-    )
-    return Table(title=f"By {key}", columns=columns, rows=tuple(groups), empty="none")
 
 
 def _commands(rank: int, item: Recommendation) -> Lines:

@@ -65,7 +65,7 @@ def activity(
     scrape_interval_seconds: float | None,
     slice_only: bool = False,
 ) -> tuple[Activity | None, str | None]:
-    """(Activity, None), or (None, reason: no_window or no_series).
+    """(Activity, None), or (None, reason: no_window, no_series or scrapes_unknown).
 
     `board` is where power is found, and the device's scrapes. A slice (`slice_only`) has no utilization of its own.
     """
@@ -78,6 +78,8 @@ def activity(
             continue
         beside = len({identity for identity in window if identity in series.live}) > 1
         expected = _expected(window, scrapes, window_seconds, scrape_interval_seconds, beside)
+        if expected is None:
+            return None, "scrapes_unknown"
         seen = _samples(window, beside)
         memory = _peak(series.window.get("memory_used_bytes"))
         return Activity(
@@ -108,12 +110,15 @@ def _expected(
     window_seconds: int,
     scrape_interval_seconds: float | None,
     beside: bool,
-) -> int:
+) -> int | None:
     """How many samples the window should hold: the scrapes that were tried, and never fewer than were seen.
 
-    A scraper that was itself down tried nothing; where its interval is known, the whole window is expected.
+    A scraper that was itself down tried nothing; where its interval is known, the whole window is expected. None when
+    neither is known: a window of which nobody knows how full it is proves nothing.
     """
     targets = {target for _, target in window if target is not None}
+    if not scrape_interval_seconds and not targets & scrapes.keys():
+        return None
     tried = [scrapes.get(target, 0) for target in targets]
     by_clock = round(window_seconds / scrape_interval_seconds) if scrape_interval_seconds else 0
     return max(max(tried, default=0) if beside else sum(tried), by_clock, _samples(window, beside))

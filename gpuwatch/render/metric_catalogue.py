@@ -61,7 +61,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "gpuwatch_forecast_gpus",
         "gauge",
-        (*_TARGET, "horizon", "quantile"),
+        (*_TARGET, "horizon", "forecast_quantile"),
         "GPUs demanded at 1, 6 and 24 hours ahead: the mean, and the ends of the intervals as quantiles",
         "too little history",
     ),
@@ -144,6 +144,7 @@ Served at `/metrics`, for Prometheus, in its text format or OpenMetrics. Made fr
 - `pool` and `gpu_model` are `all` where a sample speaks of every pool or every model. A sum over one of them must leave
   `all` out, for example `sum(gpuwatch_gpus{state="free", pool!="all", gpu_model="all"})`.
 - `pool="*"` is the demand of jobs that name no pool.
+- `forecast_quantile` is not called `quantile`, which is kept for summaries and refused elsewhere by `promtool`.
 - No label holds a job, a pod, a node or a device: the number of series stays bounded.
 
 | metric | type | labels | what it says | absent when |

@@ -163,8 +163,8 @@ def _advice(evaluation: Evaluation) -> Iterator[Sample]:
     findings: Counter[tuple[str, str]] = Counter()
     for finding in evaluation.findings:
         findings[finding.code, finding.severity] += finding.count
-    for (code, severity), count in sorted(findings.items()):
-        yield "gpuwatch_findings", (cluster, code, severity), count
+    for (code, level), count in sorted(findings.items()):
+        yield "gpuwatch_findings", (cluster, code, level), count
 
 
 def _operation(evaluation: Evaluation | None, operation: Operation) -> Iterator[Sample]:

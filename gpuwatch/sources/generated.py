@@ -1,4 +1,4 @@
-"""The generated demo cluster as a source: seeded, nothing else installed."""
+"""The generated demo cluster as a source: seeded, moving with time, nothing else installed."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from datetime import datetime
 
 from gpuwatch.model.history import History
 from gpuwatch.model.snapshot import ClusterSnapshot, SourceHealth
-from gpuwatch.simulate.cluster import simulate
-from gpuwatch.sources.restamp import restamp
+from gpuwatch.simulate.cluster import Simulated, advance, simulate
 
 
 class GeneratedSource:
-    """One generated cluster, restamped to every read's `now` so that it stays fresh while it stands still."""
+    """One generated cluster, anchored at the first instant it is asked for and moved on from there.
+
+    seed, scale: see simulate.cluster.simulate. Equal seed, scale and instants give equal snapshots.
+    """
 
     def __init__(self, seed: int = 7, scale: int = 1) -> None:
         self._seed, self._scale = seed, scale
-        self._made: ClusterSnapshot | None = None
+        self._anchor: Simulated | None = None
         self.name = f"generated:{seed}"
 
     def read(self, now: datetime) -> ClusterSnapshot:
-        """The cluster at `now`; equal seed, scale and `now` give an equal snapshot."""
-        if self._made is None:
-            self._made = simulate(self._seed, now, self._scale).snapshot
-        snapshot = restamp(self._made, now)
+        """The cluster at `now` (aware)."""
         health = SourceHealth(name=self.name, kind="generated", ok=True, observed_at=now)
-        return replace(snapshot, sources=(health, *(s for s in snapshot.sources if s.kind != "generated")))
+        return replace(self._at(now).snapshot, sources=(health,))
 
     def demand_history(self, now: datetime, hours: int) -> History:
-        """The generated demand before `now`: two weeks of it, whatever `hours` asks beyond that."""
-        return simulate(self._seed, now, self._scale).history
+        """The generated demand before `now`: two weeks of it, whatever more `hours` asks for."""
+        return self._at(now).history
+
+    def _at(self, now: datetime) -> Simulated:
+        if self._anchor is None:
+            self._anchor = simulate(self._seed, now, self._scale)
+        return advance(self._anchor, (now - self._anchor.snapshot.taken_at).total_seconds())

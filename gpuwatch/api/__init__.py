@@ -1,0 +1,1 @@
+"""The advisory API over HTTP. Answers from memory only: no request ever waits for a source."""

@@ -1,0 +1,1 @@
+"""What a browser sees: the first page, and a page on the API."""

@@ -39,13 +39,14 @@ def some_node(rng: random.Random, name: str) -> Node:
 
 def some_shape(rng: random.Random) -> DemandShape:
     gpus = rng.choice((0, 1, 1, 1, 2, 4))
+    profile = "1g.10gb" if gpus and rng.random() < 0.1 else None
     return a_shape(
         gpus,
-        milligpu=rng.choice((100, 250, 460, 500, 1000, 1000)) if gpus == 1 else 1000,
+        milligpu=rng.choice((100, 250, 460, 500, 1000, 1000)) if gpus == 1 and not profile else 1000,
         cpu=rng.choice((0, 1000, 4000, 31_000)),
         memory_bytes=rng.choice((0, GIB, 15 * GIB)),
         gpu_models=tuple(sorted(rng.sample(MODELS, rng.choice((0, 0, 1, 2))))),
-        mig_profile="1g.10gb" if gpus and rng.random() < 0.1 else None,
+        mig_profile=profile,
     )
 
 

@@ -138,11 +138,20 @@ def _not_booked(job: Job, held: int) -> DeviceMeasure | None:
 def _gates(job: Job, age: float | None, settings: AnalysisSettings) -> tuple[Clause, ...]:
     """What must hold of the job itself before idleness may be said."""
     floor = max(settings.warm_up_seconds, settings.idle_window_seconds)
-    leaving = any(member.terminating for member in job.members)
+    leaving = sum(member.terminating for member in job.members)
     return (
-        Clause(name="terminating", held=not leaving, value=float(leaving), bound=0.0, unit="members"),
         Clause(
-            name="age_unknown" if age is None else "warm_up",
+            name="terminating",
+            failure="terminating",
+            held=leaving == 0,
+            value=float(leaving),
+            bound=1.0,
+            unit="members",
+            at_least=False,
+        ),
+        Clause(
+            name="age",
+            failure="age_unknown" if age is None else "warm_up",
             held=age is not None and age >= floor,
             value=age,
             bound=float(floor),
@@ -170,7 +179,7 @@ def _sum_up(
         return "unknown", doubt.reason, doubt.detail
     if stopped is not None:
         told = "nobody says when it started" if stopped.value is None else f"{stopped.value:g} {stopped.unit}"
-        return "unknown", stopped.name, f"{told}; bound {stopped.bound:g}"
+        return "unknown", stopped.failure, f"{told}; bound {stopped.bound:g}"
     return "idle", "measured_idle", f"no device of {len(states)} did work in its window"
 
 

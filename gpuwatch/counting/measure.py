@@ -17,9 +17,13 @@ _MIG_MEMORY_SLICES = 8
 
 @value
 class Clause:
-    """One condition with its number and bound. `value` None: not measured, and then not held."""
+    """One condition with its number and bound. `value` None: not measured, and then not held.
+
+    `failure` is the reason code when it does not hold.
+    """
 
     name: str
+    failure: str
     held: bool
     value: float | None
     bound: float
@@ -93,17 +97,18 @@ def _judge(
     full = used / total if used is not None and total else None
     loaded = full is not None and full >= settings.loaded_memory_ratio
     clauses = (
-        _floor("window_too_short", float(activity.window_seconds), settings.idle_window_seconds, "seconds"),
-        _floor("insufficient_samples", seen, settings.idle_min_samples_ratio, "ratio"),
+        _floor("window", "window_too_short", float(activity.window_seconds), settings.idle_window_seconds, "seconds"),
+        _floor("samples", "insufficient_samples", seen, settings.idle_min_samples_ratio, "ratio"),
         Clause(
             name="peak",
+            failure="measured_active",
             held=peak is not None and peak < settings.idle_peak_ratio,
             value=peak,
             bound=settings.idle_peak_ratio,
             unit="ratio",
             at_least=False,
         ),
-        *([_floor("loaded", full, settings.loaded_memory_ratio, "ratio")] if loaded else []),
+        *([_floor("memory_in_use", "not_loaded", full, settings.loaded_memory_ratio, "ratio")] if loaded else []),
     )
     state, reason, detail = _state(activity, peak, clauses, sharers, gpu, settings)
     return DeviceMeasure(
@@ -145,18 +150,19 @@ def _state(
     failed = next((c for c in clauses if not c.held), None)
     if failed is None:
         return "idle", "measured_idle", f"{where}: peak {peak:g}"
-    return "unknown", failed.name, _shortfall(failed, activity, where, settings)
+    return "unknown", failed.failure, _shortfall(failed, activity, where, settings)
 
 
 def _shortfall(failed: Clause, activity: Activity, where: str, settings: AnalysisSettings) -> str:
-    if failed.name != "insufficient_samples":
+    if failed.name != "samples":
         return f"{where}: {failed.value:g} {failed.unit}, needs {failed.bound:g}"
     needed = math.ceil(settings.idle_min_samples_ratio * activity.samples_expected) - activity.samples
     return f"{where}: {activity.samples} of {activity.samples_expected} samples, {max(1, needed)} more needed"
 
 
-def _floor(name: str, number: float | None, bound: float, unit: str) -> Clause:
-    return Clause(name=name, held=number is not None and number >= bound, value=number, bound=float(bound), unit=unit)
+def _floor(name: str, failure: str, number: float | None, bound: float, unit: str) -> Clause:
+    held = number is not None and number >= bound
+    return Clause(name=name, failure=failure, held=held, value=number, bound=float(bound), unit=unit)
 
 
 def _ratio(number: float | None) -> float | None:

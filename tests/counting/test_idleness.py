@@ -30,9 +30,9 @@ def judge(*activities, job: Job | None = None, gpu: dict | None = None, **fields
 def test_idle_on_all_devices_for_a_whole_window():
     v = judge(idle(), idle())
     assert (v.state, v.reason, len(v.idle_devices)) == ("idle", "measured_idle", 2)
-    assert {c.name for c in v.clauses} == {"terminating", "warm_up", "window_too_short", "insufficient_samples", "peak"}
+    assert {c.name for c in v.clauses} == {"terminating", "age", "window", "samples", "peak"}
     assert all(c.held for c in v.clauses)
-    assert next(c for c in v.clauses if c.name == "warm_up").value == 3 * 3600
+    assert next(c for c in v.clauses if c.name == "age").value == 3 * 3600
 
 
 def test_busy_ten_minutes_then_idle_for_six_hours_is_idle():

@@ -12,15 +12,16 @@ from gpuwatch.model.jobs import Job, Member
 
 _NOTE = "gpuwatch does not run this; a person decides"
 
+_SCALE = (
+    "kubectl -n {ns} scale {kind} {owner} --current-replicas={replicas} --replicas=0",
+    "kubectl -n {ns} scale {kind} {owner} --replicas={replicas}",
+)
 # owner kind (lower case) -> (line that stops all of it, line that brings it back)
 _STOP: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        ("deployment", "statefulset", "replicaset", "replicationcontroller"),
-        (
-            "kubectl -n {ns} scale {kind} {owner} --current-replicas={replicas} --replicas=0",
-            "kubectl -n {ns} scale {kind} {owner} --replicas={replicas}",
-        ),
-    ),
+    "deployment": _SCALE,
+    "statefulset": _SCALE,
+    "replicaset": _SCALE,
+    "replicationcontroller": _SCALE,
     "job": (
         """kubectl -n {ns} patch job {owner} --type=merge -p '{{"spec":{{"suspend":true}}}}'""",
         """kubectl -n {ns} patch job {owner} --type=merge -p '{{"spec":{{"suspend":false}}}}'""",

@@ -1,0 +1,225 @@
+"""tier_mismatch: a job keeps a high-tier card lightly busy, and a lower-tier card here would hold it.
+
+See docs/rules/tier_mismatch.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import ClassVar
+
+from gpuwatch.advice import commands
+from gpuwatch.advice.context import AdviceContext
+from gpuwatch.advice.pricing import gpu_hour_price, recoverable, severity
+from gpuwatch.advice.queries import DeviceQueries
+from gpuwatch.advice.risks import stop_risk
+from gpuwatch.advice.rule import RULES, Outcome, recommendation_id
+from gpuwatch.counting.idleness import HeldDevice, IdleVerdict
+from gpuwatch.fit.booking import Booking
+from gpuwatch.fit.feasible import room
+from gpuwatch.model.catalogue import Card, card
+from gpuwatch.model.evaluation import Abstention, Confidence, Recommendation, Recoverable, Scalar, Subject
+from gpuwatch.model.jobs import Job
+from gpuwatch.model.units import MIB, MILLI, WEEK_HOURS, gib
+
+_STEP_SPEED = 2.0  # assumed: a card one tier lower does the same work in twice the time
+_BUSY_CEILING = 0.8  # on the lower card, the work must not fill more than this
+_CONFIDENCE = {"engine_active": 0.7, "utilization": 0.4}  # utilization is time, not amount: it hides how little is used
+_ASKED_FOR = 0.6  # factor when the job names the card that it runs on
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A lower card that would hold the job, and one product string under which nodes offer it."""
+
+    card: Card
+    product: str
+    projected_ratio: float
+    memory_bytes: int
+
+
+class TierMismatch:
+    """Light work on a high-tier card."""
+
+    id = "tier_mismatch"
+    title = "A job leaves a high-tier card mostly idle, and a lower-tier card of this cluster would hold it"
+    reads: ClassVar[dict[str, str]] = {
+        "tier_mean_ratio": "a job whose busiest device has a higher mean earns its card",
+        "tier_memory_margin_ratio": "memory of the lower card must exceed the peak seen by this factor",
+        "idle_window_seconds": "shortest window that a mean may rest on",
+        "idle_min_samples_ratio": "share of the window's samples that must have been seen",
+        "warm_up_seconds": "younger jobs are not judged",
+        "gpu_hour_price": "the saving is the difference of two prices",
+    }
+    data: tuple[str, ...] = ("mean activity and peak memory of every device over the window", "catalogue cards")
+
+    def run(self, context: AdviceContext) -> Outcome:
+        """Judges every job that holds whole devices of a card above the lowest tier installed."""
+        installed = _installed(context.booking)
+        lowest = min((known.placement_tier for known, _ in installed.values()), default=0)
+        found: list[Recommendation] = []
+        passed: list[Abstention] = []
+        for job in context.running:
+            judged = context.verdict(job)
+            own = _own_card(judged, context)
+            if own is None or own.placement_tier <= lowest or judged.state == "idle":
+                continue
+            why_not = _abstains(job, judged)
+            if why_not is not None:
+                passed.append(Abstention(rule=self.id, subject=job.id, reason=why_not[0], detail=why_not[1]))
+                continue
+            busiest = max(d.measured.mean_ratio or 0.0 for d in judged.devices)
+            if busiest >= context.settings.tier_mean_ratio:
+                continue
+            target = _target(job, judged, own, busiest, installed, context)
+            if target is not None:
+                found.append(_advice(job, judged, own, busiest, target, context))
+        return Outcome(tuple(found), tuple(passed))
+
+
+def _installed(booking: Booking) -> dict[str, tuple[Card, str]]:
+    """Catalogue id -> (card, product label) of every card that stands here on a device that is not unhealthy."""
+    out: dict[str, tuple[Card, str]] = {}
+    for booked in booking.nodes.values():
+        label = booked.node.labels.get("nvidia.com/gpu.product")
+        for gpu in booked.node.gpus:
+            known = card(gpu.model)
+            if known and known.id not in out and gpu.health != "unhealthy" and not gpu.mig_enabled:
+                out[known.id] = known, label or (gpu.product or known.id).replace(" ", "-")
+    return out
+
+
+def _own_card(judged: IdleVerdict, context: AdviceContext) -> Card | None:
+    """The one catalogue card that all the job's devices are; None for slices, mixed or unknown cards."""
+    gpus = [context.booking.nodes[d.node].node.gpus[d.position] for d in judged.devices]
+    models = {gpu.model for gpu in gpus}
+    if len(models) != 1 or any(gpu.mig_enabled for gpu in gpus):
+        return None
+    return card(models.pop())
+
+
+def _abstains(job: Job, judged: IdleVerdict) -> tuple[str, str] | None:
+    """Work on every device must be measured over a whole window, with its memory."""
+    clauses = {clause.name: clause for clause in judged.clauses}
+    for name in ("terminating", "age", "window", "samples"):
+        if name in clauses and not clauses[name].held:
+            return clauses[name].failure, judged.detail
+    if any(d.measured.state == "unknown" for d in judged.devices):
+        doubt = next(d.measured for d in judged.devices if d.measured.state == "unknown")
+        return doubt.reason, doubt.detail
+    if judged.reason == "devices_not_found":
+        return judged.reason, judged.detail
+    if any(d.milligpu < MILLI for d in judged.devices) or any(d.measured.state == "shared" for d in judged.devices):
+        return "shared_device", "what one job does on a shared device is not known"
+    if any(d.measured.mean_ratio is None for d in judged.devices):
+        return "no_mean_activity", "the mean of a device is not known"
+    if any(d.measured.peak_memory_used_bytes is None for d in judged.devices):
+        return "memory_unknown", "peak memory of a device is not known"
+    return ("protected", "it asked not to be touched") if job.protected else None
+
+
+def _target(
+    job: Job,
+    judged: IdleVerdict,
+    own: Card,
+    busiest: float,
+    installed: dict[str, tuple[Card, str]],
+    context: AdviceContext,
+) -> _Found | None:
+    """The lowest card that holds the job's memory with margin, its pace and its need of NVLink."""
+    needed = context.settings.tier_memory_margin_ratio * _peak_memory(judged)
+    linked = len(judged.devices) > 1 and own.nvlink_version is not None
+    fitting = []
+    for lower, product in installed.values():
+        steps = own.placement_tier - lower.placement_tier
+        projected = busiest * _STEP_SPEED**steps
+        holds = lower.memory_total_mib * MIB >= needed and (lower.nvlink_version is not None or not linked)
+        if steps > 0 and holds and projected <= _BUSY_CEILING:
+            fitting.append(_Found(lower, product, projected, lower.memory_total_mib * MIB))
+    return min(fitting, key=lambda f: (f.card.placement_tier, f.memory_bytes, f.card.id), default=None)
+
+
+def _peak_memory(judged: IdleVerdict) -> int:
+    return max(d.measured.peak_memory_used_bytes or 0 for d in judged.devices)
+
+
+def _advice(
+    job: Job, judged: IdleVerdict, own: Card, busiest: float, target: _Found, context: AdviceContext
+) -> Recommendation:
+    devices = judged.devices
+    queries = DeviceQueries(context.booking, devices, judged.window_seconds, context.snapshot.taken_at)
+    worth = _worth(own, target.card, len(devices), context)
+    nodes = list(dict.fromkeys(d.node for d in devices))
+    startable = _startable_now(job, target.card, context)
+    unlocks = context.unlocked(room(context.booking.nodes[n], frozenset((job.id,))) for n in nodes) if startable else ()
+    subject = Subject(
+        kind="job",
+        name=job.id,
+        node=nodes[0] if len(nodes) == 1 else None,
+        pool=context.booking.nodes[nodes[0]].node.pool,
+        gpu_model=own.id,
+        tenant=job.tenant,
+        gpus=tuple(sorted(d.gpu_index for d in devices)) if len(nodes) == 1 else (),
+    )
+    memory = _peak_memory(judged)
+    facts: dict[str, Scalar] = {
+        "devices": len(devices),
+        "mean_activity_ratio": busiest,
+        "projected_activity_ratio": round(target.projected_ratio, 3),
+        "peak_memory_bytes": memory,
+        "target_card": target.card.id,
+        "target_memory_bytes": target.memory_bytes,
+        "target_free_now": startable,
+        "window_seconds": judged.window_seconds,
+    }
+    return Recommendation(
+        id=recommendation_id(TierMismatch.id, subject),
+        rule=TierMismatch.id,
+        severity=severity(worth.gpu_hours_per_week, unlocks=len(unlocks), lower=1 + (not startable)),
+        confidence=_confidence(job, devices, own),
+        subject=subject,
+        summary=(
+            f"{job.id}: {len(devices)} x {own.id} at {busiest:.0%} mean activity and at most {gib(memory)} each; "
+            f"{target.card.id} would hold it"
+        ),
+        recoverable=worth,
+        risk=stop_risk(job, context, f"one restart; the same work takes longer on {target.card.id}"),
+        facts=facts,
+        commands=commands.on_other_card(job, target.product, context.replicas(job)),
+        evidence=(queries.mean(), queries.memory(), queries.power()),
+        unlocks=unlocks,
+        valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
+    )
+
+
+def _worth(own: Card, lower: Card, count: int, context: AdviceContext) -> Recoverable:
+    """High-tier devices given back; their cost less the cost of the lower ones. Energy there was never measured."""
+    worth = recoverable({own.id: float(count)}, context.settings, no_watts="power_on_the_other_card_unknown")
+    high, low = (gpu_hour_price(c.id, context.settings) for c in (own, lower))
+    if high is None or low is None:
+        return worth
+    saved = round((high - low) * count * WEEK_HOURS, 2)
+    if saved > 0:
+        return replace(worth, cost=saved)
+    return replace(worth, cost=None, currency=None, missing={**worth.missing, "cost": "no_price_difference"})
+
+
+def _startable_now(job: Job, lower: Card, context: AdviceContext) -> bool:
+    shape = replace(job.shape, gpu_models=(lower.id,))
+    pools: Iterable[str] = {place.node.pool for place in context.shapes.rooms.values()}
+    return any(context.shapes.can_start(pool, shape, len(job.members)) for pool in sorted(pools))
+
+
+def _confidence(job: Job, devices: tuple[HeldDevice, ...], own: Card) -> Confidence:
+    signals = {d.measured.signal for d in devices}
+    signal = "engine_active" if signals == {"engine_active"} else "utilization"
+    number, words = _CONFIDENCE[signal], [f"{signal} over the window; speed of the lower card is assumed"]
+    if own.id in job.shape.gpu_models:
+        number *= _ASKED_FOR
+        words.append("the job names the card that it runs on")
+    return Confidence(value=round(number, 2), basis="; ".join(words))
+
+
+RULES.register(TierMismatch.id)(TierMismatch())

@@ -107,6 +107,22 @@ def evaluate_once(spec: InputSpec, clock: Clock | None = None) -> Evaluated:
     return Evaluated(snapshot, history, evaluate(snapshot, history, settings), settings)
 
 
+def describe_sources(spec: InputSpec, clock: Clock | None = None) -> list[tuple[str, Any]]:
+    """(name, description) of every source of the input that can say what it knows and lacks; the facts behind doctor.
+
+    A source that does not answer stands with its SourceError.
+    """
+    now = (clock or SystemClock()).now()
+    told: list[tuple[str, Any]] = []
+    for source in _input(spec)[0]:
+        if hasattr(source, "describe"):
+            try:
+                told.append((source.name, source.describe(now)))
+            except SourceError as err:
+                told.append((source.name, err))
+    return told
+
+
 def build_daemon(config: Config, clock: Clock | None = None) -> Served:
     """The daemon that a configuration describes. Every fault of the configuration is told here, before it starts."""
     _need_analytics()

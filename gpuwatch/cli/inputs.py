@@ -37,6 +37,7 @@ class Given:
     snapshot: Callable[[], ClusterSnapshot]
     settings: AnalysisSettings | None  # None: a daemon keeps its own
     server: Server | None = None
+    spec: InputSpec | None = None  # None: evaluated elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def read_input(options: InputOptions, output: OutputOptions) -> Given:
         done = evaluate_once(spec)
     if spec.kind == "trace" and not spec.load_ratio:
         note("the trace's cluster is empty; fill it with --load 0.8", output)
-    return Given(evaluation=done.evaluation, snapshot=lambda: done.snapshot, settings=done.settings)
+    return Given(evaluation=done.evaluation, snapshot=lambda: done.snapshot, settings=done.settings, spec=spec)
 
 
 def input_spec(chosen: Chosen, options: InputOptions) -> InputSpec:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,8 +24,11 @@ _TERMINAL_FORMATS = ("table", "wide")
 
 
 def check(options: OutputOptions) -> None:
-    """Refuses what cannot be printed before any work is done. UsageError lists the choices."""
+    """Refuses what cannot be printed before any work is done (UsageError lists the choices); -q silences libraries."""
     choice("-o", options.output, FORMATS.ids())
+    if options.quiet:
+        logging.getLogger("gpuwatch").setLevel(logging.CRITICAL)
+        warnings.simplefilter("ignore")
     if options.output_file is not None and options.output_file.is_dir():
         raise GpuwatchError(f"{options.output_file} is a folder", todo="name a file with --output-file")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwatch import wiring
+from gpuwatch.errors import SourceError
 from gpuwatch.model.codec import load_snapshot
 from gpuwatch.model.snapshot import SourceHealth
 from tests.cli.conftest import Run, Wired
@@ -221,3 +223,26 @@ def test_doctor_says_what_to_do_about_what_is_missing(run: Run, wired: Wired) ->
     missing = json.loads(run("doctor", "--trace", "demo", "-o", "json").out)["missing"]
     assert {"what": "source prometheus: timeout", "todo": "see its address"} in missing
     assert all(gap["todo"] for gap in missing)
+
+
+def test_doctor_asks_the_sources_of_a_configuration_what_they_know(
+    run: Run, wired: Wired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {
+        "url": "http://p:9090",
+        "dialects": ["dcgm"],
+        "missing": {"power": ["DCGM_FI_DEV_POWER_USAGE"]},
+        "targets_down": ["n1:9400"],
+        "history_hours": None,
+        "failures": {"pods": "timeout"},
+    }
+    silent = SourceError("p2 did not answer", code="timeout")
+    monkeypatch.setattr(wiring, "describe_sources", lambda spec: [("prometheus:p", told), ("prometheus:p2", silent)])
+    document = json.loads(run("doctor", "--config", "c.toml", "-o", "json").out)
+    assert document["servers"] == {"prometheus:p": told}
+    missing = {gap["what"]: gap["todo"] for gap in document["missing"]}
+    assert missing["prometheus:p: power"] == "scrape any of: DCGM_FI_DEV_POWER_USAGE"
+    assert "prometheus:p: target n1:9400 is down" in missing
+    text = run("doctor", "--config", "c.toml").out
+    assert "What prometheus:p knows" in text
+    assert "pods (timeout)" in text

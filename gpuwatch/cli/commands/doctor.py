@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpuwatch.cli.app import COMMANDS
 from gpuwatch.cli.options import InputOptions, OutputOptions, spread
+
+if TYPE_CHECKING:
+    from gpuwatch.config import InputSpec
 
 
 @COMMANDS.register("doctor")
@@ -35,5 +38,19 @@ def doctor(
     check(out)
     read = read_input(given, out)
     snapshot = read.snapshot()
-    emit(doctor_report(read.evaluation, snapshot, book(snapshot), reconcile=reconcile), out)
+    servers = _servers(read.spec, out)
+    emit(doctor_report(read.evaluation, snapshot, book(snapshot), reconcile=reconcile, servers=servers), out)
     finish(out, partial_reasons(read.evaluation))
+
+
+def _servers(spec: InputSpec | None, out: OutputOptions) -> dict[str, Any]:
+    """What every source that can be asked knows and lacks; one that does not answer is already among the sources."""
+    if spec is None or spec.kind != "config":
+        return {}
+    from gpuwatch.cli.output import working
+    from gpuwatch.errors import SourceError
+    from gpuwatch.render.plain import plain
+    from gpuwatch.wiring import describe_sources
+
+    with working("asking the sources what they know", out):
+        return {name: plain(told) for name, told in describe_sources(spec) if not isinstance(told, SourceError)}

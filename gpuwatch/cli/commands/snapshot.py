@@ -37,12 +37,13 @@ def record(
     Example: gpuwatch snapshot record --config gpuwatch.toml --output-file now.json
     """
     from gpuwatch.cli.inputs import read_input
-    from gpuwatch.cli.output import finish, note, partial_reasons, write
+    from gpuwatch.cli.output import check, finish, note, partial_reasons, write
     from gpuwatch.model.codec import dump_snapshot
 
     out = OutputOptions(
         output="json", output_file=output_file, quiet=quiet, no_progress=no_progress, strict=strict, verbose=verbose
     )
+    check(out)
     read = read_input(given, out)
     snapshot = read.snapshot()
     write(dump_snapshot(snapshot), out)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from gpuwatch.fit.booking import Booking
 from gpuwatch.model.evaluation import Evaluation
@@ -12,6 +14,7 @@ from gpuwatch.render.documents import Document, waterfall_document
 from gpuwatch.render.plain import plain, time_text
 from gpuwatch.render.reconcile import Trap, traps
 from gpuwatch.render.report import Cell, Column, Lines, Report, Section, Table
+from gpuwatch.render.reports.servers import missing_series, server_table
 from gpuwatch.render.reports.waterfall import waterfall_sections
 
 _SOURCE_COLUMNS = (
@@ -38,17 +41,34 @@ _TRAP_COLUMNS = (
     Column("example", "For example", wide=True),
 )
 _MISSING_COLUMNS = (Column("what", "Missing"), Column("todo", "What to do", flex=True))
+_READINGS_TODO = {
+    "exporter_down": "start the exporter on that node, or see why it does not answer its scrapes",
+    "lost": "look at the kernel log of that node: the driver no longer sees the device",
+    "not_collected": "add the field to the exporter's list of counters",
+    "no_series": "check that its exporter runs on that node and is scraped",
+}
 _FLAT = ("severity", "code", "count", "subject", "detail")
 
 
-def doctor_report(evaluation: Evaluation, snapshot: ClusterSnapshot, booking: Booking, *, reconcile: bool) -> Report:
-    """What `gpuwatch doctor` prints; with `reconcile` the waterfall and every counting trap met."""
+def doctor_report(
+    evaluation: Evaluation,
+    snapshot: ClusterSnapshot,
+    booking: Booking,
+    *,
+    reconcile: bool,
+    servers: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Report:
+    """What `gpuwatch doctor` prints; with `reconcile` the waterfall and every counting trap met.
+
+    servers: source name -> what that monitoring server knows and lacks, as plain values.
+    """
     met = traps(snapshot, booking)
-    missing = missing_parts(evaluation, snapshot)
+    missing = [*missing_parts(evaluation, snapshot), *missing_series(servers or {})]
     findings = tuple(_finding_rows(evaluation))
     sections: list[Section] = [
         Lines(title="", lines=(f"Cluster {evaluation.cluster} at {time_text(evaluation.snapshot_taken_at)}",)),
         Table(title="Sources", columns=_SOURCE_COLUMNS, rows=tuple(_source_rows(evaluation)), empty="none is named"),
+        *(server_table(name, told) for name, told in (servers or {}).items()),
         Table(title="Found", columns=_COUNT_COLUMNS, rows=tuple(_count_rows(evaluation, snapshot))),
         Table(title="Findings", columns=_FINDING_COLUMNS, rows=findings, empty="nothing odd"),
         Table(
@@ -66,7 +86,7 @@ def doctor_report(evaluation: Evaluation, snapshot: ClusterSnapshot, booking: Bo
         ]
     return Report(
         title=f"Health of what gpuwatch reads from {evaluation.cluster}",
-        document=_document(evaluation, snapshot, met if reconcile else None, missing),
+        document=_document(evaluation, snapshot, met if reconcile else None, missing, servers),
         sections=tuple(sections),
         flat=Table(title="", columns=tuple(Column(key, key) for key in _FLAT), rows=findings),
     )
@@ -86,8 +106,7 @@ def missing_parts(evaluation: Evaluation, snapshot: ClusterSnapshot) -> list[tup
         if not each.ok
     ]
     for reason, count in sorted(silent.items()):
-        todo = "check that its exporter runs on that node and is scraped"
-        gaps.append((f"readings of {count} GPUs ({reason})", todo))
+        gaps.append((f"readings of {count} GPUs ({reason})", _READINGS_TODO.get(reason, _READINGS_TODO["no_series"])))
     if unmeasured:
         todo = "scrape at least every 60 s; idleness needs a whole window of samples and is unknown until then"
         gaps.append((f"an activity window of {unmeasured} GPUs", todo))
@@ -165,6 +184,7 @@ def _document(
     snapshot: ClusterSnapshot,
     met: tuple[Trap, ...] | None,
     missing: list[tuple[str, str]],
+    servers: Mapping[str, Mapping[str, Any]] | None,
 ) -> Document:
     document: Document = {
         "schema": "gpuwatch.doctor/1",
@@ -172,6 +192,7 @@ def _document(
         "cluster": evaluation.cluster,
         "snapshot_taken_at": time_text(evaluation.snapshot_taken_at),
         "sources": plain(evaluation.sources),
+        "servers": dict(servers or {}),
         "counts": {str(row["what"]): row["count"] for row in _count_rows(evaluation, snapshot)},
         "missing": [{"what": what, "todo": todo} for what, todo in missing],
         "items": plain(evaluation.findings),

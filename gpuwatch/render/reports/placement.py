@@ -31,7 +31,9 @@ def placement_report(advice: PlacementAdvice, document: dict[str, Any]) -> Repor
         sections.append(Table(title="Choices", columns=_COLUMNS, rows=tuple(_row(each) for each in advice.choices)))
     if advice.blockers:
         blockers = sorted(advice.blockers.items(), key=lambda pair: (-pair[1], pair[0]))
-        rows: tuple[Row, ...] = tuple({"cause": cause.replace("_", " "), "nodes": count} for cause, count in blockers)
+        rows: tuple[Row, ...] = tuple(
+            {"cause": cause.replace("_", " ").replace(":", ": "), "nodes": count} for cause, count in blockers
+        )
         sections.append(Table(title="Nodes without room", columns=_BLOCKER_COLUMNS, rows=rows))
     return Report(
         title=f"Placement in {document['cluster']}",
@@ -48,7 +50,7 @@ def placement_report(advice: PlacementAdvice, document: dict[str, Any]) -> Repor
 
 def _sentences(advice: PlacementAdvice) -> list[str]:
     if advice.feasible:
-        return [f"It fits. Ranked by policy {advice.policy}: least fragmentation added first."]
+        return [f"It fits. Best first, as policy {advice.policy} ranks."]
     out = ["It does not fit as asked."]
     if advice.fits_by_sum_not_by_shape:
         out.append("Enough GPUs are free in all, but not in this shape: fragmentation keeps it out.")

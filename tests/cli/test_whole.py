@@ -1,0 +1,117 @@
+"""The command line over the real engine: the generated cluster, a recorded file, a public trace, a running daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+LADDER = ("installed", "healthy", "schedulable", "allocated", "active")
+
+
+def test_the_demo_prints_everything_and_at_least_five_recommendations(run: Run) -> None:
+    ended = run("demo", "--once")
+    assert ended.code == 0
+    summary = json.loads(run("demo", "--once", "-o", "json", "-q").out)
+    assert len(summary["items"]) >= 5
+    assert 0 < summary["fragmentation"]["fragmentation_index"] < 100
+    assert any(item["status"] == "ok" for item in summary["forecasts"]["items"])
+    counted = [summary["waterfall"]["items"][0][step] for step in LADDER]
+    assert counted == sorted(counted, reverse=True)
+    assert counted[-1] > 0
+    for item in summary["items"][:5]:
+        assert item["summary"] in re.sub(r"\s+", " ", ended.out)
+
+
+def test_two_runs_print_the_same_bytes(run: Run) -> None:
+    assert run("demo", "--once", "-o", "json").out == run("demo", "--once", "-o", "json").out
+    assert run("demo", "--once", "--seed", "8", "-o", "json").out != run("demo", "--once", "-o", "json").out
+
+
+def test_a_recorded_snapshot_answers_as_the_cluster_did(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "now.json"
+    assert run("snapshot", "record", "--trace", "demo", "--output-file", path).code == 0
+    live = json.loads(run("fragmentation", "--trace", "demo", "-o", "json").out)
+    recorded = json.loads(run("fragmentation", "--snapshot", path, "-o", "json").out)
+    for field in ("fragmentation_index", "fgd_ratio", "by_cause", "shapes", "scopes", "waterfall"):
+        assert recorded[field] == live[field]
+
+
+def test_place_refuses_and_offers_a_change_that_does_fit(run: Run) -> None:
+    document = json.loads(run("place", "--trace", "demo", "--gpus", "8", "--members", "2", "-o", "json").out)
+    assert document["feasible"] is False
+    assert document["nearest_fix"]
+    assert sum(document["blockers"].values()) > 0
+    fits = json.loads(run("place", "--trace", "demo", "--gpus", "1", "--top", "3", "-o", "json").out)
+    assert [choice["rank"] for choice in fits["choices"]] == [1, 2, 3]
+
+
+@pytest.mark.traces
+def test_the_trace_is_empty_until_it_is_loaded(run: Run, traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUWATCH_TRACES", str(traces))
+    empty = json.loads(run("fragmentation", "--trace", "openb", "-o", "json").out)
+    assert empty["waterfall"]["installed"] == 6212
+    assert empty["free_milligpu"] == 6_212_000
+    full = json.loads(run("fragmentation", "--trace", "openb", "--load", "0.8", "-o", "json").out)
+    assert 0.7 < full["waterfall"]["allocated"] / 6212 <= 0.8
+    assert full["fragmentation_index"] > empty["fragmentation_index"]
+    assert full["shapes"][0]["shape"] == empty["shapes"][0]["shape"]
+
+
+@pytest.fixture
+def demo_url() -> Iterator[str]:
+    """The address that a running demo daemon prints, once it is ready."""
+    command = [sys.executable, "-m", "gpuwatch", "demo", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                found = re.search(r"http://127\.0\.0\.1:\d+", line)
+                if found:
+                    yield found[0]
+                    break
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+@pytest.mark.server
+def test_commands_read_a_running_daemon(run: Run, demo_url: str) -> None:
+    deadline = time.monotonic() + 60
+    while (ended := run("recommend", "--server", demo_url, "-o", "json")).code != 0:
+        assert time.monotonic() < deadline, ended.err
+        time.sleep(0.1)
+    assert len(json.loads(ended.out)["items"]) >= 5
+    placed = run("place", "--server", demo_url, "--gpus", "1", "--cpu", "8", "--memory", "16GiB", "-o", "json")
+    assert json.loads(placed.out)["feasible"] is True
+    refused = run("place", "--server", demo_url, "--gpus", "100001")
+    assert refused.code == 1
+    assert "answered 422" in refused.err
+    counts = json.loads(run("doctor", "--server", demo_url, "--reconcile", "-o", "json").out)
+    assert counts["counts"]["GPUs"] == counts["waterfall"][0]["installed"]
+    assert run("forecast", "--server", demo_url, "--kind", "all", "--strict").code == 0
+
+
+@pytest.mark.server
+def test_a_port_that_is_taken_is_told(run: Run, demo_url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpuwatch", "demo", "--port", demo_url.rpartition(":")[2]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ),
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "cannot listen on 127.0.0.1" in done.stderr

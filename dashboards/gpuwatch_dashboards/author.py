@@ -96,6 +96,7 @@ def _stat(panel: Panel, common: dict[str, Any]) -> Any:
         graphMode="none",
         reduceCalc="lastNotNull",
         colorMode="value",
+        extraJson={"fieldConfig": {"defaults": {"min": panel.minimum, "max": panel.maximum}}},
     )
 
 

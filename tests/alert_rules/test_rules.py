@@ -136,7 +136,7 @@ def test_nvlink_rates_agree_with_the_catalogue() -> None:
         if known:
             card = match(product)
             assert card is not None
-            assert rates[0] == card.nvlink_gigabytes_per_second * 1e9, product
+            assert rates[0] == card.nvlink_bytes_per_second, product
 
 
 def test_a_bad_threshold_or_template_is_an_error_that_names_it(tmp_path: Path) -> None:

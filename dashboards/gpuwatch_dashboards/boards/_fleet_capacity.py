@@ -8,7 +8,12 @@ from gpuwatch_dashboards.thresholds import Thresholds
 
 _PARTS = "active|idle_held|activity_unknown|free|blocked"
 _COLUMNS = ("installed", "schedulable", "allocated", "active", "idle_held", "free", "stranded")
-_HOLDS_WORK = 'kind="all", horizon="24h"'
+_DEMAND = f"sum by (cluster) (gpuwatch_demand_gpus{{{CLUSTER}}})"
+
+
+def _forecast(horizons: str, shift: str = "") -> str:
+    wanted = f'{CLUSTER}, kind="all", horizon=~"{horizons}", forecast_quantile=~"0.1|mean|0.9"'
+    return f"sum by (cluster, horizon, forecast_quantile) (gpuwatch_forecast_gpus{{{wanted}}}{shift})"
 
 
 def capacity() -> Section:
@@ -142,17 +147,16 @@ def fragmentation(thresholds: Thresholds) -> Section:
 
 def demand() -> Section:
     """Demand against capacity, the forecast, and how far it can be trusted."""
-    ahead = f'gpuwatch_forecast_gpus{{{CLUSTER}, {_HOLDS_WORK}, quantile=~"0.1|mean|0.9"}}'
     band = Panel(
         "timeseries",
-        "Demand now, in 24 hours, and capacity",
-        "GPUs running or waiting now, the forecast for 24 hours later (mean and 80% band) and the schedulable"
-        " GPUs. Ends"
-        " of the band are added over pools, which makes it wide on purpose. Band above capacity: free or add devices.",
+        "Demand now, demand ahead and capacity",
+        "GPUs running or waiting now, the forecast for 6 and 24 hours later (mean and 80% band) and the schedulable"
+        " GPUs. Ends of the band are added over pools, which makes it wide on purpose. Band above capacity: free or add"
+        " devices.",
         "short",
         (
-            Query(f"sum by (cluster) (gpuwatch_demand_gpus{{{CLUSTER}}})", "{{cluster}} demand now"),
-            Query(f"sum by (cluster, quantile) ({ahead})", "{{cluster}} in 24 h, {{quantile}}"),
+            Query(_DEMAND, "{{cluster}} demand now"),
+            Query(_forecast("6h|24h"), "{{cluster}} in {{horizon}}, {{forecast_quantile}}"),
             Query(f"sum by (cluster) ({gpus('schedulable')})", "{{cluster}} capacity"),
         ),
         "Nothing runs or waits, and there is too little history",
@@ -162,15 +166,15 @@ def demand() -> Section:
     )
     kept = Panel(
         "timeseries",
-        "Demand and what was forecast a day before",
-        "The demand and the forecast that was made for this hour 24 hours earlier (stated window: 24 h back). Demand"
+        "Demand and what was forecast for it",
+        "The demand and the forecast that was made for this hour 6 hours earlier (stated window: 6 h back). Demand"
         " outside the band more than one hour in five: trust the forecast less and size by hand.",
         "short",
         (
-            Query(f"sum by (cluster) (gpuwatch_demand_gpus{{{CLUSTER}}})", "{{cluster}} demand"),
-            Query(f"sum by (cluster, quantile) ({ahead} offset 24h)", "{{cluster}} forecast, {{quantile}}"),
+            Query(_DEMAND, "{{cluster}} demand"),
+            Query(_forecast("6h", " offset 6h"), "{{cluster}} forecast {{horizon}} before, {{forecast_quantile}}"),
         ),
-        "No forecast is a day old yet",
+        "No forecast is six hours old yet",
         minimum=0,
     )
     skill = Panel(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def _plain(value: Any) -> str:
     return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
-_FILTERS = {"": _plain, "percent": lambda value: f"{value * 100:.15g}%"}
+_FILTERS: dict[str, Callable[[Any], str]] = {"": _plain, "percent": lambda value: f"{value * 100:.15g}%"}
 
 
 def fill(text: str, thresholds: Thresholds) -> str:

@@ -23,6 +23,7 @@ from gpuwatch.model.values import value
 T = TypeVar("T")
 Where = tuple[str | int, ...]
 
+_UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")  # what pydantic calls a key that nobody knows
 SOURCE_KINDS = ("prometheus", "snapshot", "trace", "generated")
 
 
@@ -147,9 +148,11 @@ def read_table(cls: type[T], table: object, text: str, origin: str, at: Where) -
         # Through JSON, because there a list may stand for a tuple and a string for a path, and nothing else is bent.
         made: T = TypeAdapter(cls).validate_json(json.dumps(table, default=str))
     except ValidationError as err:
-        fault = err.errors(include_url=False, include_input=False)[0]
+        # A misspelled key is also a missing one; its right spelling is the better answer.
+        faults = sorted(err.errors(include_url=False, include_input=False), key=lambda f: f["type"] not in _UNKNOWN)
+        fault = faults[0]
         loc = tuple(step for step in fault["loc"] if isinstance(step, (str, int)))
-        if fault["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        if fault["type"] in _UNKNOWN:
             known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
             raise _fault(text, origin, (*at, *loc), "unknown key", _nearest(str(loc[-1]), known)) from err
         raise _fault(text, origin, (*at, *loc), fault["msg"]) from err

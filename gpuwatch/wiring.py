@@ -142,7 +142,7 @@ def build_daemon(config: Config, clock: Clock | None = None) -> Served:
             )
 
     return _served(
-        [_source(each) for each in config.sources],
+        [_source(each, config.analysis) for each in config.sources],
         config.analysis,
         cluster=_named(config),
         interval_seconds=config.interval_seconds,
@@ -269,7 +269,7 @@ def _input(spec: InputSpec) -> tuple[list[Source], AnalysisSettings, str | None]
     config = load_config(spec.path)
     if not config.sources:
         raise SettingsError(f"{spec.path} names no source", todo='add [[source]] with kind = "prometheus" and url')
-    return [_source(each) for each in config.sources], config.analysis, _named(config)
+    return [_source(each, config.analysis) for each in config.sources], config.analysis, _named(config)
 
 
 def _past(source: object, now: datetime) -> History:
@@ -293,43 +293,47 @@ def _demo_instant() -> datetime:
     return DEFAULT_TAKEN_AT
 
 
-def _source(written: SourceConfig) -> Source:
-    return _BUILDERS[written.kind](written)
+def _source(written: SourceConfig, analysis: AnalysisSettings) -> Source:
+    return _BUILDERS[written.kind](written, analysis)
 
 
 def _settings(cls: Any, written: SourceConfig) -> Any:
     return read_table(cls, written.settings, written.text, written.origin, written.at)
 
 
-def _snapshot_file(written: SourceConfig) -> Source:
+def _snapshot_file(written: SourceConfig, _: AnalysisSettings) -> Source:
     from gpuwatch.sources.files import SnapshotFileSource
 
     chosen: SnapshotFileSettings = _settings(SnapshotFileSettings, written)
     return SnapshotFileSource(chosen.path, chosen.name)
 
 
-def _trace(written: SourceConfig) -> Source:
+def _trace(written: SourceConfig, _: AnalysisSettings) -> Source:
     from gpuwatch.sources.trace import TraceSource
 
     chosen: TraceSettings = _settings(TraceSettings, written)
     return TraceSource(chosen.folder, chosen.workload, chosen.load_ratio, chosen.policy, chosen.seed, live=True)
 
 
-def _generated(written: SourceConfig) -> Source:
+def _generated(written: SourceConfig, _: AnalysisSettings) -> Source:
     from gpuwatch.sources.generated import GeneratedSource
 
     chosen: GeneratedSettings = _settings(GeneratedSettings, written)
     return GeneratedSource(chosen.seed, chosen.scale)
 
 
-def _prometheus(written: SourceConfig) -> Source:
+def _prometheus(written: SourceConfig, analysis: AnalysisSettings) -> Source:
     from gpuwatch.sources.prometheus import PrometheusSource
     from gpuwatch.sources.settings import PrometheusSettings
 
-    return PrometheusSource(_settings(PrometheusSettings, written))
+    chosen: PrometheusSettings = _settings(PrometheusSettings, written)
+    if "window_seconds" not in written.settings:
+        # A shorter window than the idle test asks for would leave every verdict unknown.
+        chosen = replace(chosen, window_seconds=analysis.idle_window_seconds)
+    return PrometheusSource(chosen)
 
 
-_BUILDERS: dict[str, Callable[[SourceConfig], Source]] = {
+_BUILDERS: dict[str, Callable[[SourceConfig, AnalysisSettings], Source]] = {
     "prometheus": _prometheus,
     "snapshot": _snapshot_file,
     "trace": _trace,

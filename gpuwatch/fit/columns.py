@@ -19,6 +19,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 # Stands for a capacity that nobody told: it must neither strand nor block. Small enough to be summed over nodes.
 ENOUGH = 2**48
+_BEYOND = 2 * ENOUGH  # more than any node has
 UNKNOWN_MODEL = -1
 
 
@@ -141,5 +142,10 @@ def _gives_instances(node: Node, gpu: Gpu) -> bool:
     return gpu.mig_enabled and gpu.health != "unhealthy" and node_block_cause(node) is None
 
 
+def bounded(amount: int) -> int:
+    """`amount` within what 64 bits can add up: a hand-written snapshot may hold any whole number."""
+    return max(-_BEYOND, min(amount, _BEYOND))
+
+
 def _capacity(amounts: list[int | None]) -> IntArray:
-    return np.array([ENOUGH if amount is None else amount for amount in amounts], dtype=np.int64)
+    return np.array([ENOUGH if amount is None else min(bounded(amount), ENOUGH) for amount in amounts], dtype=np.int64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpuwatch.fit.booking import Booking, node_block_cause
-from gpuwatch.fit.columns import BoolArray, Columns, IntArray
+from gpuwatch.fit.columns import BoolArray, Columns, IntArray, bounded
 from gpuwatch.model.jobs import DemandShape
 
 Rows = IntArray | slice
@@ -27,7 +27,7 @@ def members_that_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_RO
         (shape.memory_bytes, columns.memory_free, columns.memory_known),
     ):
         if asked > 0:
-            room = np.where(known[rows], np.minimum(room, free[rows] // asked), room)
+            room = np.where(known[rows], np.minimum(room, free[rows] // bounded(asked)), room)
     return np.where(room == _UNBOUNDED, 1, room.clip(min=0))
 
 
@@ -39,7 +39,7 @@ def fits(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolAr
 
 def devices_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
     """(rows,) whether the node has the devices (or MIG instances), whatever else is lacking."""
-    if shape.gpus == 0:
+    if shape.gpus <= 0:
         return np.ones_like(columns.open[rows])
     if shape.mig_profile:
         return np.greater_equal(_instances(columns, shape, rows), shape.gpus)
@@ -54,7 +54,7 @@ def roomy_devices(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) 
 
 def first_devices(columns: Columns, row: int, shape: DemandShape) -> tuple[int, ...]:
     """The lowest `shape.gpus` columns of node `row` with room; for a MIG shape one column for each instance."""
-    if shape.gpus == 0:
+    if shape.gpus <= 0:
         return ()
     if shape.mig_profile:
         free = columns.free_instances(shape.mig_profile, shape.gpu_models)[row]
@@ -97,17 +97,18 @@ _UNBOUNDED = np.iinfo(np.int64).max
 
 
 def _device_room(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
-    if shape.gpus == 0:
+    if shape.gpus <= 0:
         return np.full(len(columns.names), _UNBOUNDED, dtype=np.int64)[rows]
     if shape.mig_profile:
-        return _instances(columns, shape, rows) // shape.gpus
+        return _instances(columns, shape, rows) // bounded(shape.gpus)
     accepted = columns.accepted(shape.gpu_models)[rows]
     # A share of nothing is data gone wrong; counted as the least share there is, so that no count is infinite.
-    slots: IntArray = np.where(accepted, columns.left[rows] // max(1, shape.milligpu_per_gpu), 0)
-    room: IntArray = slots.sum(axis=1) // shape.gpus
-    while shape.gpus > 1:
+    share, gpus = max(1, bounded(shape.milligpu_per_gpu)), bounded(shape.gpus)
+    slots: IntArray = np.where(accepted, columns.left[rows] // share, 0)
+    room: IntArray = slots.sum(axis=1) // gpus
+    while gpus > 1:
         # The devices of a member differ, so of M members one device serves M at most: lower M until that adds up.
-        fewer: IntArray = np.minimum(slots, room[:, None]).sum(axis=1) // shape.gpus
+        fewer: IntArray = np.minimum(slots, room[:, None]).sum(axis=1) // gpus
         if (fewer == room).all():
             break
         room = fewer

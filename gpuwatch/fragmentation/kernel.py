@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuwatch.fit.columns import FloatArray, IntArray
+from gpuwatch.fit.columns import FloatArray, IntArray, bounded
 from gpuwatch.model.jobs import DemandShape
 
 CAUSES = ("no_access", "gpu_lacking", "cpu_lacking", "both_lacking")
@@ -62,13 +62,13 @@ def mix_table(models: tuple[str, ...], shapes: list[DemandShape], weights: list[
     return MixTable(
         at=np.array(with_gpus, dtype=np.int64),
         weight=np.array([weights[at] for at in with_gpus], dtype=np.float64),
-        gpus=np.array([shapes[at].gpus for at in with_gpus], dtype=np.int64),
-        cpu=np.array([shapes[at].cpu_millicores for at in with_gpus], dtype=np.int64),
+        gpus=np.array([bounded(shapes[at].gpus) for at in with_gpus], dtype=np.int64),
+        cpu=np.array([bounded(shapes[at].cpu_millicores) for at in with_gpus], dtype=np.int64),
         group=group,
         one_hot=np.eye(len(groups))[group].reshape(len(with_gpus), len(groups)),
-        share=np.array([share for share, _ in groups], dtype=np.int64),
+        share=np.array([bounded(share) for share, _ in groups], dtype=np.int64),
         accepts=np.array(accepts, dtype=np.float64).reshape(len(models) + 1, len(groups)),
-        cpu_only_weight=float(sum(w for shape, w in zip(shapes, weights, strict=True) if shape.gpus == 0)),
+        cpu_only_weight=float(sum(w for shape, w in zip(shapes, weights, strict=True) if shape.gpus <= 0)),
     )
 
 

@@ -16,12 +16,14 @@ from gpuwatch.demand.mix import demand_mix
 from gpuwatch.fit.booking import book
 from gpuwatch.fit.columns import Columns, columns_of
 from gpuwatch.fragmentation.report import table_of
-from gpuwatch.model.jobs import DeviceShare, Job
+from gpuwatch.model.jobs import DemandShape, DeviceShare, Job
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.model.units import MILLI
 from gpuwatch.placement.placer import Placer, Spot
 
 FITS_NOWHERE = "fits_nowhere"
+SHAPE_WITHOUT_SENSE = "shape_without_sense"  # negative amounts, or shares that no device can give
 MIG_NOT_PLACED = "mig_not_placed"  # a stream is placed on time shares only; slices would have to be named
 
 
@@ -61,6 +63,8 @@ def place_stream(
 def _place(placer: Placer, job: Job) -> Job:
     if job.shape.mig_profile:
         return replace(job, phase="pending", pending_reason=MIG_NOT_PLACED)
+    if not _makes_sense(job.shape):
+        return replace(job, phase="pending", pending_reason=SHAPE_WITHOUT_SENSE)
     spots = placer.take_gang(job.shape, len(job.members))
     if not spots:
         return replace(job, phase="pending", pending_reason=FITS_NOWHERE)
@@ -74,6 +78,12 @@ def _place(placer: Placer, job: Job) -> Job:
         for member, spot in zip(job.members, spots, strict=True)
     )
     return replace(job, phase="running", pending_reason=None, members=members)
+
+
+def _makes_sense(shape: DemandShape) -> bool:
+    shares = range(1, MILLI + 1) if shape.gpus == 1 else range(MILLI, MILLI + 1)
+    devices = shape.gpus == 0 or (shape.gpus > 0 and shape.milligpu_per_gpu in shares)
+    return devices and shape.cpu_millicores >= 0 and shape.memory_bytes >= 0
 
 
 def _shares(columns: Columns, spot: Spot) -> tuple[DeviceShare, ...]:

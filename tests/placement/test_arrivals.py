@@ -9,7 +9,7 @@ import pytest
 from gpuwatch.errors import SettingsError
 from gpuwatch.fit.booking import book
 from gpuwatch.model.jobs import Member
-from gpuwatch.placement.arrivals import FITS_NOWHERE, MIG_NOT_PLACED, place_stream
+from gpuwatch.placement.arrivals import FITS_NOWHERE, MIG_NOT_PLACED, SHAPE_WITHOUT_SENSE, place_stream
 from gpuwatch.traces.openb import empty_snapshot, read_openb
 from tests.builders import a_job, a_node, a_shape, a_snapshot
 from tests.placement.random_clusters import some_cluster
@@ -40,12 +40,15 @@ def test_every_placement_is_feasible(policy, seed):
 
 
 def test_what_does_not_fit_is_pending_with_a_reason():
-    jobs = [a_job("big", shape=a_shape(8)), a_job("ok", shape=a_shape(2)), a_job("mig", shape=a_shape(mig_profile="x"))]
+    shapes = a_shape(8), a_shape(2), a_shape(mig_profile="x"), a_shape(2, milligpu=500), a_shape(cpu=-1)
+    jobs = [a_job(f"j{at}", shape=shape) for at, shape in enumerate(shapes)]
     placed = place_stream(a_snapshot(a_node("a", 4)), jobs)
     assert [(job.phase, job.pending_reason) for job in placed.jobs] == [
         ("pending", FITS_NOWHERE),
         ("running", None),
         ("pending", MIG_NOT_PLACED),
+        ("pending", SHAPE_WITHOUT_SENSE),
+        ("pending", SHAPE_WITHOUT_SENSE),
     ]
 
 

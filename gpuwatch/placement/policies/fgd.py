@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, IntArray
+from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, IntArray, bounded
 from gpuwatch.fit.fleet_fit import roomy_devices
 from gpuwatch.fragmentation.kernel import fragment_of_nodes
 from gpuwatch.model.jobs import DemandShape
@@ -57,7 +57,7 @@ def _lowest(roomy: BoolArray, shape: DemandShape) -> BoolArray:
 
 
 def _minus(left: IntArray, taken: BoolArray, shape: DemandShape) -> IntArray:
-    return left - taken * shape.milligpu_per_gpu
+    return left - taken * bounded(shape.milligpu_per_gpu)
 
 
 def _first_of_kind(roomy: BoolArray, columns: Columns, rows: IntArray) -> BoolArray:

@@ -21,6 +21,7 @@ from gpuwatch_exporters.replay.worlds import GeneratedWorld, SnapshotWorld, Worl
 log = logging.getLogger(__name__)
 DEFAULT_SEED = 7
 _STOP_SECONDS = 3.0
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         format="%(levelname)s %(message)s",
     )
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _STOP_SIGNALS:
         signal.signal(number, lambda *_: stop.set())
     clock = SystemClock()
     began = clock.now()
@@ -94,8 +95,7 @@ def run(options: argparse.Namespace) -> int:
         replay.refresh(began)
         if options.sd_file:
             write_atomically(options.sd_file, targets_json(server.address, server.gpu_nodes()))
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
-        serving.start()
+        serving = _serve(server)
         log.info("replaying %s", world.told)
         log.info("serving %d nodes on http://%s/ until stopped", len(server.gpu_nodes()), server.address)
         while not stop.wait(options.refresh_seconds):
@@ -105,6 +105,18 @@ def run(options: argparse.Namespace) -> int:
     finally:
         server.server_close()
     return 0
+
+
+def _serve(server: ReplayServer) -> threading.Thread:
+    """Starts the serving thread. It and the threads it starts are shielded from the stop signals: a signal that the
+    system hands to one of them would wake the waiting main thread only at the end of its wait."""
+    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    try:
+        serving.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+    return serving
 
 
 def _refresh(replay: Replay, now: datetime) -> None:

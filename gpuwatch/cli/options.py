@@ -111,7 +111,9 @@ class OutputOptions:
     ] = False
     verbose: Annotated[
         int,
-        typer.Option("--verbose", "-v", count=True, help="-vv prints tracebacks.", rich_help_panel=_OUTPUT),
+        typer.Option(
+            "--verbose", "-v", count=True, help="-v logs, -vv also prints tracebacks.", rich_help_panel=_OUTPUT
+        ),
     ] = 0
 
 

@@ -24,10 +24,12 @@ _TERMINAL_FORMATS = ("table", "wide")
 
 
 def check(options: OutputOptions) -> None:
-    """Refuses what cannot be printed before any work is done (UsageError lists the choices); -q silences libraries."""
+    """Refuses what cannot be printed before any work is done (UsageError lists the choices); a log is for -v."""
     choice("-o", options.output, FORMATS.ids())
-    if options.quiet:
+    if not options.verbose:
+        # What fails is told as an error or a note; its log lines would say it twice.
         logging.getLogger("gpuwatch").setLevel(logging.CRITICAL)
+    if options.quiet:
         warnings.simplefilter("ignore")
     if options.output_file is not None and options.output_file.is_dir():
         raise GpuwatchError(f"{options.output_file} is a folder", todo="name a file with --output-file")
@@ -54,8 +56,13 @@ def write(text: str, options: OutputOptions) -> None:
         return
     if not _speaks_unicode():
         text = text.encode(sys.stdout.encoding or "ascii", "backslashreplace").decode(sys.stdout.encoding or "ascii")
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as err:
+        raise GpuwatchError(f"cannot write to stdout: {err.strerror}", todo="see where the output goes") from err
 
 
 def note(line: str, options: OutputOptions) -> None:

@@ -44,7 +44,7 @@ def test_csv_of_12_findings_has_13_lines_raw_numbers_and_units_in_its_header() -
 def test_an_unknown_number_is_an_empty_csv_cell_and_a_dash_for_people_never_zero() -> None:
     report = small({"name": "a", "n": None}, {"name": "b", "n": 0})
     assert printed("csv", report).splitlines() == ["name,n", "a,", "b,0"]
-    assert [line.split()[-1] for line in printed("table", report).splitlines()[2:]] == ["-", "0"]
+    assert [line.split()[-1] for line in printed("table", report).splitlines()[3:]] == ["-", "0"]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@"])
@@ -73,7 +73,7 @@ def test_every_document_names_its_schema_evaluation_and_instant() -> None:
 
 def test_numbers_are_aligned_to_the_right_under_a_header_with_the_unit() -> None:
     lines = printed("table", small({"name": "a", "n": 5}, {"name": "bb", "n": 12345.5})).splitlines()
-    assert lines[1:] == ["Name  N [GPUs]", "a            5", "bb    12,345.5"]
+    assert lines[1:] == ["Name         N", "        [GPUs]", "a            5", "bb    12,345.5"]
 
 
 def test_color_is_only_where_it_was_asked_for() -> None:
@@ -89,6 +89,15 @@ def test_long_advice_wraps_on_a_terminal_and_nowhere_else() -> None:
     assert sum("word" in line for line in narrow) > 1
     for form in ("table", "wide", "csv", "md"):
         assert sum("word" in line for line in printed(form, report).splitlines()) == 1
+
+
+def test_on_a_narrow_terminal_advice_goes_under_its_row() -> None:
+    report = every_report()["recommend"]
+    lines = printed("table", report, width=40).splitlines()
+    assert lines[4].startswith("    ")
+    assert max(len(line) for line in lines if line.startswith("    ") and "[" not in line) <= 40
+    told = " ".join(line.strip() for line in lines)
+    assert "Give back 2 GPUs that ml/sleepy holds and does not use" in told
 
 
 def test_without_unicode_bars_are_ascii() -> None:
@@ -152,4 +161,4 @@ def test_no_name_reaches_a_terminal_with_its_control_characters(name: str, numbe
         text = printed(form, report)
         assert all(char == "\n" or char.isprintable() for char in text), form
     assert len(list(csv.reader(io.StringIO(printed("csv", report))))) == 2
-    assert len(printed("table", report).splitlines()) == 3
+    assert len(printed("table", report).splitlines()) == 4

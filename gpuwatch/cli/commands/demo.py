@@ -38,13 +38,13 @@ def demo(
     from gpuwatch.cli.output import check, emit, finish, note, partial_reasons
     from gpuwatch.render.reports.once import once_report
 
-    check(out)
     if not once:
         from gpuwatch import wiring
 
         folder = None if trace in (None, DEMO) else trace_folder(str(trace))
         wiring.run(wiring.demo_daemon(port, seed, folder, load_ratio=load))
         return
+    check(out)
     given = InputOptions(trace=trace or DEMO, seed=seed, load=load if trace not in (None, DEMO) else None)
     evaluation = read_input(given, out).evaluation
     emit(once_report(evaluation), out)

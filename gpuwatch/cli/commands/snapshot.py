@@ -30,7 +30,9 @@ def record(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes on stderr.")] = False,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 11 when a source did not answer.")] = False,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="-vv prints tracebacks.")] = 0,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="-v logs, -vv also prints tracebacks.")
+    ] = 0,
 ) -> None:
     """Writes the cluster as one JSON document, for --snapshot.
 

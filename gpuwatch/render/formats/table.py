@@ -39,16 +39,21 @@ def _(section: Table, style: Style) -> list[str]:
     if not section.rows:
         return [*head, f"({section.empty})"]
     columns = columns_of(section, style.wide)
-    cells = [[cell_text(row.get(column.key), column) for column in columns] for row in section.rows]
-    right = [any(is_number(row.get(column.key)) for row in section.rows) for column in columns]
-    widths = [
-        max(display_width(column.header), *(display_width(line[at]) for line in cells))
-        for at, column in enumerate(columns)
-    ]
-    widths = _fit(widths, columns, style.width)
-    out = [*head, _line([column.header for column in columns], widths, right)]
-    for line in cells:
-        out += _row(line, columns, widths, right, style)
+    below = _below(section, columns, style.width)
+    beside = tuple(column for column in columns if column not in below)
+    cells = [[cell_text(row.get(column.key), column) for column in beside] for row in section.rows]
+    right = [any(is_number(row.get(column.key)) for row in section.rows) for column in beside]
+    widths = _fit(_widths(cells, beside), beside, style.width)
+    out = [*head, _line([column.title for column in beside], widths, right)]
+    if any(column.unit for column in beside):
+        out.append(_line([column.unit and f"[{column.unit}]" for column in beside], widths, right))
+    for row, line in zip(section.rows, cells, strict=True):
+        out += _row(line, beside, widths, right, style)
+        for column in below:
+            text = cell_text(row.get(column.key), column)
+            out += textwrap.wrap(
+                text, max(_MIN_FLEX, style.width or 0), initial_indent="    ", subsequent_indent="    "
+            )
     return out
 
 
@@ -77,6 +82,22 @@ def _heading(title: str, style: Style) -> list[str]:
     if not title:
         return []
     return [f"{_BOLD}{clean(title)}{_RESET}" if style.color else clean(title)]
+
+
+def _widths(cells: list[list[str]], columns: tuple[Column, ...]) -> list[int]:
+    heads = [max(display_width(c.title), display_width(c.unit) + 2 if c.unit else 0) for c in columns]
+    return [max(head, *(display_width(line[at]) for line in cells)) for at, head in enumerate(heads)]
+
+
+def _below(section: Table, columns: tuple[Column, ...], total: int | None) -> tuple[Column, ...]:
+    """The flex columns that go under their row, because beside the others there is no room to read them."""
+    if total is None:
+        return ()
+    cells = [[cell_text(row.get(column.key), column) for column in columns] for row in section.rows]
+    rigid = sum(width for width, column in zip(_widths(cells, columns), columns, strict=True) if not column.flex)
+    flex = tuple(column for column in columns if column.flex)
+    room = total - rigid - len(_GAP) * (len(columns) - 1)
+    return flex if len(flex) < len(columns) and room < _MIN_FLEX * len(flex) else ()
 
 
 def _fit(widths: list[int], columns: tuple[Column, ...], total: int | None) -> list[int]:

@@ -27,6 +27,9 @@ from gpuwatch import __version__
         ["replay", "--refresh-seconds", "0"],
         ["replay", "--names", "newer"],
         ["replay", "--trace", "a", "--snapshot", "b"],
+        ["replay", "--workload", "default"],
+        ["replay", "--trace", "a", "--speed", "2"],
+        ["replay", "--snapshot", "a", "--seed", "2"],
         ["replay", "--wat"],
     ],
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from gpuwatch_exporters.replay.trace_world import TraceWorld
 
 from gpuwatch.assemble.snapshot import assemble
 from gpuwatch.counting.waterfall import waterfalls
@@ -12,7 +15,7 @@ from gpuwatch.dialects.dialect import observe
 from gpuwatch.fit.booking import book
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
-from tests.exporters.worlds import NOW, generated, scrape
+from tests.exporters.worlds import NOW, generated, replay_of, scrape
 
 # Activity needs a window of samples; one scrape has none, so those states are left out of the comparison.
 STATES = ("installed_milligpu", "healthy_milligpu", "schedulable_milligpu", "allocated_milligpu", "free_milligpu")
@@ -48,3 +51,18 @@ def test_free_gpus_per_node_come_back_exactly() -> None:
         assert twin.memory_free_bytes == node.memory_free_bytes, name
         assert twin.node.pool == node.node.pool
         assert twin.node.block_causes == node.node.block_causes
+
+
+@pytest.mark.traces
+@pytest.mark.slow
+def test_the_public_trace_comes_back_with_equal_counts() -> None:
+    folder = os.environ.get("GPUWATCH_TRACES")
+    if not folder or not (Path(folder) / "openb").is_dir():
+        pytest.skip("GPUWATCH_TRACES does not name a folder that holds openb")
+    replay = replay_of(TraceWorld(NOW, Path(folder) / "openb", load=0.8))
+    original = replay.frame.snapshot
+    assert len(original.nodes) == 1213
+    again = assemble(observe(scrape(replay)), cluster="openb", taken_at=NOW)
+    assert not book(again).findings
+    by_pool = {key: value for key, value in counts(original).items() if key[1] is None}
+    assert {key: value for key, value in counts(again).items() if key[1] is None} == by_pool

@@ -30,25 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one = world.add_mutually_exclusive_group()
     one.add_argument("--trace", type=Path, metavar="DIR", help="folder of a public GPU-sharing trace (openb files)")
     one.add_argument("--snapshot", type=Path, metavar="FILE", help="snapshot written by: gpuwatch snapshot record")
-    world.add_argument("--workload", default="default", help="job list of the trace (default: %(default)s)")
+    world.add_argument("--workload", help="trace: its job list (default: default)")
     world.add_argument(
-        "--load",
-        type=_ratio,
-        default=0.8,
-        help="share of all GPUs that the arrived jobs ask for (default: %(default)s)",
+        "--load", type=_ratio, help="trace: share of all GPUs that the arrived jobs ask for (default: 0.8)"
     )
-    world.add_argument("--policy", default="best_fit", help="how trace jobs are placed (default: %(default)s)")
+    world.add_argument("--policy", help="trace: how jobs are placed (default: best_fit)")
     world.add_argument("--seed", type=int, help=f"generated cluster: default {DEFAULT_SEED}; trace: order of arrival")
-    world.add_argument("--scale", type=_count, default=1, help="copies of the generated fleet (default: %(default)s)")
+    world.add_argument("--scale", type=_count, help="generated: copies of the fleet (default: 1)")
     moves = parser.add_argument_group("how it moves")
     moves.add_argument(
         "--speed",
         type=_amount,
-        default=1.0,
         help="generated: simulated seconds per second, 0 = stand still (default: 1)",
     )
     moves.add_argument(
-        "--arrivals-per-minute", type=_amount, default=0.0, help="trace: jobs that come, 0 = stand still (default: 0)"
+        "--arrivals-per-minute", type=_amount, help="trace: jobs that come, 0 = stand still (default: 0)"
     )
     moves.add_argument(
         "--refresh-seconds", type=_positive, default=5.0, help="time between two states (default: %(default)s)"
@@ -70,11 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     served.add_argument(
         "--hostname-label", choices=("Hostname", "hostname"), help="default: Hostname with old names, hostname with new"
     )
+    parser.set_defaults(usage_error=parser.error)
     parser.add_argument("-v", "--verbose", action="store_true", help="log every request to stderr")
 
 
 def run(options: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT."""
+    options = _settled(options)
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.DEBUG if options.verbose else logging.INFO,
@@ -126,6 +124,30 @@ def _refresh(replay: Replay, now: datetime) -> None:
     except Exception:
         replay.failures += 1
         log.exception("refresh failed; the last state is served on")
+
+
+# option -> (worlds that it means something to, default)
+_WORLD_OPTIONS: dict[str, tuple[tuple[str, ...], object]] = {
+    "workload": (("trace",), "default"),
+    "load": (("trace",), 0.8),
+    "policy": (("trace",), "best_fit"),
+    "arrivals_per_minute": (("trace",), 0.0),
+    "scale": (("generated",), 1),
+    "speed": (("generated",), 1.0),
+    "seed": (("generated", "trace"), None),
+}
+
+
+def _settled(options: argparse.Namespace) -> argparse.Namespace:
+    """Fills defaults; an option that the chosen world would ignore is a usage error (exit code 2)."""
+    world = "trace" if options.trace else "snapshot" if options.snapshot else "generated"
+    for name, (worlds, default) in _WORLD_OPTIONS.items():
+        if getattr(options, name) is None:
+            setattr(options, name, default)
+        elif world not in worlds:
+            option = "--" + name.replace("_", "-")
+            options.usage_error(f"{option} means nothing to a {world} world (only: {', '.join(worlds)})")
+    return options
 
 
 def _world(options: argparse.Namespace, began: datetime) -> World:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -167,3 +169,18 @@ def test_what_is_no_url_is_a_usage_fault(url: str, run: Run) -> None:
     ended = run("recommend", "--server", url)
     assert ended.code == 2
     assert "--server" in ended.err
+
+
+@pytest.mark.parametrize(
+    "command", ["recommend --kind idle_held", "forecast", "fragmentation", "doctor", "place --gpus 1"]
+)
+def test_reading_a_daemon_needs_only_the_cli_extra(command: str, daemon: Daemon) -> None:
+    absent = ("numpy", "pandas", "statsmodels", "fastapi", "uvicorn", "sqlalchemy", "torch")
+    argv = [*command.split(), "--server", daemon.url, "-o", "json"]
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({absent!r})); "
+        f"from gpuwatch.__main__ import main; sys.exit(main({argv!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.count("error")) == (0, 0), done.stderr
+    assert json.loads(done.stdout)["evaluation_id"] == "0123456789ab"

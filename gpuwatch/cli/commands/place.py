@@ -72,7 +72,8 @@ def place(
 
     Example: gpuwatch place --snapshot now.json --gpus 8 --members 2 --gpu-model H100-80 --cpu 64
     """
-    from gpuwatch.cli.inputs import read_input
+    from gpuwatch.cli.exits import choice
+    from gpuwatch.cli.inputs import choose, read_input
     from gpuwatch.cli.output import check, emit, finish, partial_reasons
     from gpuwatch.render.reports.placement import placement_report
 
@@ -89,6 +90,8 @@ def place(
         "policy": policy,
         "top": top,
     }
+    if choose(given).kind != "server":  # a daemon has its own policies
+        choice("--policy", policy, _policies())
     request = _request(asked)
     read = read_input(given, out)
     if read.server is not None:
@@ -106,16 +109,20 @@ def place(
     finish(out, partial_reasons(read.evaluation))
 
 
+def _policies() -> list[str]:
+    from gpuwatch.placement.policy import POLICIES
+
+    return POLICIES.ids()
+
+
 def _request(asked: dict[str, Any]) -> PlacementRequest:
     """The engine's request; UsageError names the option that cannot be read or honored."""
-    from gpuwatch.cli.exits import UsageError, choice
+    from gpuwatch.cli.exits import UsageError
     from gpuwatch.model.catalogue import match
     from gpuwatch.model.evaluation import PlacementRequest
     from gpuwatch.model.jobs import DemandShape
     from gpuwatch.model.units import MILLI, parse_bytes, parse_millicores
-    from gpuwatch.placement.policy import POLICIES
 
-    choice("--policy", asked["policy"], POLICIES.ids())
     if asked["milligpu"] != MILLI and (asked["gpus"] > 1 or asked["mig_profile"]):
         raise UsageError(
             "--milligpu shares one device, so it goes with --gpus 1 and without --mig-profile",

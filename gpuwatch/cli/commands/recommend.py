@@ -58,18 +58,20 @@ def recommend(
     Example: gpuwatch recommend --trace demo --min-severity warning --top 10 --show-commands
     """
     from gpuwatch.cli.exits import FOUND, choice
-    from gpuwatch.cli.inputs import read_input
+    from gpuwatch.cli.inputs import choose, read_input
     from gpuwatch.cli.output import check, emit, finish, note, partial_reasons
     from gpuwatch.render import select
     from gpuwatch.render.reports.recommendations import recommendations_report
 
     check(out)
     choice("--min-severity", min_severity, select.SEVERITIES)
+    # A daemon has its own rules; only those of this installation can be checked before anything is read.
+    rules = _rules() if kind and choose(given).kind != "server" else tuple(kind or ())
     for option, value, choices in (
         ("--fail-on", fail_on, select.SEVERITIES),
         ("--sort", sort, tuple(select.SORT_KEYS)),
         ("--group-by", group_by, tuple(select.GROUP_KEYS)),
-        *(("--kind", name, _rules()) for name in kind or ()),
+        *(("--kind", name, rules) for name in kind or ()),
     ):
         if value is not None:
             choice(option, value, choices)

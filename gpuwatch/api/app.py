@@ -15,12 +15,14 @@ from gpuwatch.api.placements import PlacementBody
 from gpuwatch.api.problems import install
 from gpuwatch.api.reads import reads
 from gpuwatch.api.tokens import Tokens
+from gpuwatch.daemon.operation import operation
 from gpuwatch.daemon.state import DaemonState
 from gpuwatch.model.evaluation import PlacementAdvice, PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.render.documents import placement_document
-from gpuwatch.render.metrics import Operation, registry
+from gpuwatch.render.metrics import registry
+from gpuwatch.render.plain import plain
 
 Place = Callable[[ClusterSnapshot, PlacementRequest, AnalysisSettings, str], PlacementAdvice]
 
@@ -71,25 +73,23 @@ def _probes(state: DaemonState) -> APIRouter:
     @router.get("/readyz", summary="Answers can be trusted now, or every reason why not")
     def readyz() -> JSONResponse:
         now = state.readiness()
-        body = {"ready": now.ready, "reasons": list(now.reasons), "snapshot_age_seconds": now.snapshot_age_seconds}
+        body = {
+            "ready": now.ready,
+            "reasons": list(now.reasons),
+            "snapshot_age_seconds": now.snapshot_age_seconds,
+            # What does not make an answer wrong, but is out of order: the store, for example.
+            "findings": [plain(each) for each in state.view.findings],
+        }
         return JSONResponse(body, 200 if now.ready else 503)
 
     @router.get("/metrics", summary="Metrics for Prometheus")
     def metrics(request: Request) -> Response:
         view = state.view
-        operation = Operation(
-            now=state.now(),
-            sources=view.sources,
-            store_ok=view.store_ok,
-            stage_seconds=view.stage_seconds,
-            stage_failures=view.stage_failures,
-            evaluations=view.evaluations,
-            ready=state.readiness().ready,
-            version=gpuwatch.__version__,
-        )
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(
-            encode(registry(view.evaluation, operation)), media_type=None, headers={"Content-Type": content_type}
+            encode(registry(view.evaluation, operation(state, view))),
+            media_type=None,
+            headers={"Content-Type": content_type},
         )
 
     return router

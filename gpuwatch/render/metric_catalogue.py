@@ -96,7 +96,13 @@ METRICS: tuple[Metric, ...] = (
         "Subjects that a rule would not judge, by reason",
         "the rule judged everything",
     ),
-    Metric("gpuwatch_findings", "gauge", ("cluster", "code", "severity"), "Oddities met in the data", "none was met"),
+    Metric(
+        "gpuwatch_findings",
+        "gauge",
+        ("cluster", "code", "severity"),
+        "Oddities met in the data and in the daemon",
+        "none was met",
+    ),
     Metric(
         "gpuwatch_snapshot_timestamp_seconds",
         "gauge",

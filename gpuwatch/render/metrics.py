@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from gpuwatch.model.evaluation import Evaluation, Forecast, FragmentationScope, Waterfall
-from gpuwatch.model.snapshot import SourceHealth
+from gpuwatch.model.snapshot import Finding, SourceHealth
 from gpuwatch.model.units import MILLI
 from gpuwatch.render.metric_catalogue import METRICS
 
@@ -34,6 +34,7 @@ class Operation:
     now: datetime
     sources: tuple[SourceHealth, ...] = ()
     store_ok: bool | None = None
+    findings: tuple[Finding, ...] = ()  # about the daemon's own work
     stage_seconds: dict[str, float] = field(default_factory=dict)
     stage_failures: dict[str, int] = field(default_factory=dict)
     evaluations: int = 0
@@ -52,6 +53,7 @@ def metric_families(evaluation: Evaluation | None, operation: Operation | None =
             _demand(evaluation),
             _forecasts(evaluation),
             _advice(evaluation),
+            _findings(evaluation, operation),
         ]
     if operation is not None:
         parts.append(_operation(evaluation, operation))
@@ -160,11 +162,14 @@ def _advice(evaluation: Evaluation) -> Iterator[Sample]:
     reasons = Counter((each.rule, each.reason) for each in evaluation.abstentions)
     for (rule, reason), count in sorted(reasons.items()):
         yield "gpuwatch_abstentions", (cluster, rule, reason), count
+
+
+def _findings(evaluation: Evaluation, operation: Operation | None) -> Iterator[Sample]:
     findings: Counter[tuple[str, str]] = Counter()
-    for finding in evaluation.findings:
+    for finding in (*evaluation.findings, *(operation.findings if operation else ())):
         findings[finding.code, finding.severity] += finding.count
     for (code, level), count in sorted(findings.items()):
-        yield "gpuwatch_findings", (cluster, code, level), count
+        yield "gpuwatch_findings", (evaluation.cluster, code, level), count
 
 
 def _operation(evaluation: Evaluation | None, operation: Operation) -> Iterator[Sample]:

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 import gpuwatch
+from gpuwatch.daemon.operation import operation
 from gpuwatch.daemon.state import DaemonState
-from gpuwatch.render.metrics import Operation
 from gpuwatch.render.page import page
 from gpuwatch.render.page.html import Markup, table, tag
 from gpuwatch.render.page.style import STYLE
@@ -31,11 +31,10 @@ def pages(state: DaemonState) -> APIRouter:
     @router.get("/")
     def first() -> HTMLResponse:
         view, now = state.view, state.readiness()
-        operation = Operation(now=state.now(), sources=view.sources, store_ok=view.store_ok, ready=now.ready)
         refresh = max(_SHORTEST_REFRESH_SECONDS, round(state.interval_seconds))
         # While it starts there is something new within seconds.
         soon = refresh if view.evaluation else 2
-        text = page(view.evaluation, operation, view.history, reasons=now.reasons, refresh_seconds=soon)
+        text = page(view.evaluation, operation(state, view), view.history, reasons=now.reasons, refresh_seconds=soon)
         return HTMLResponse(text, headers=_HEADERS)
 
     @router.get("/docs")

@@ -80,7 +80,8 @@ def test_a_body_beyond_the_limit_is_refused_announced_or_not(client):
 
 
 def test_readyz_tells_the_truth_and_why(client, state, clock):
-    assert client.get("/readyz").json() == {"ready": True, "reasons": [], "snapshot_age_seconds": 0.0}
+    good = {"ready": True, "reasons": [], "snapshot_age_seconds": 0.0, "findings": []}
+    assert client.get("/readyz").json() == good
     clock.advance(400)
     state.publish(source_ok=False)
     answer = client.get("/readyz")

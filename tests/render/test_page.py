@@ -79,6 +79,24 @@ def test_it_says_what_the_evaluation_says():
     assert "cost is not known: no price" in text
 
 
+def test_activity_that_nobody_measured_is_a_dash_not_a_zero():
+    unmeasured = Waterfall(
+        installed_milligpu=8000,
+        healthy_milligpu=8000,
+        schedulable_milligpu=8000,
+        allocated_milligpu=5000,
+        activity_unknown_milligpu=5000,
+        free_milligpu=3000,
+    )
+    text = page(Evaluation(id="x", cluster="c", snapshot_taken_at=NOW, waterfall=unmeasured))
+    assert "<b>–</b><span>idle-held</span><small>activity of 5 unknown</small>" in text
+
+
+def test_what_is_out_of_order_in_the_daemon_is_shown():
+    broken = Finding(code="store_locked", severity="warning", subject="store", detail="database is locked")
+    assert "database is locked" in page(an_evaluation(), Operation(now=NOW, findings=(broken,)))
+
+
 def test_nothing_that_a_name_holds_becomes_html():
     evil = advice(EVIL, summary=EVIL, facts={EVIL: EVIL}, unlocks=(EVIL,))
     evaluation = an_evaluation(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gpuwatch.model.evaluation import Evaluation, Evidence, Recommendation
+from gpuwatch.model.evaluation import Evaluation, Evidence, Recommendation, Scalar
 from gpuwatch.render.page.html import Content, Markup, table, tag
 from gpuwatch.render.plain import time_text
 
@@ -60,7 +60,7 @@ def _details(each: Recommendation) -> Markup:
         rows = [(tag("code", proof.query), _measured(proof), _window(proof)) for proof in each.evidence]
         inner.append(table(("evidence", "value", "window"), rows))
     if each.facts:
-        inner.append(table(("fact", "value"), [(name, str(fact)) for name, fact in each.facts.items()]))
+        inner.append(table(("fact", "value"), [(name, _fact(fact)) for name, fact in each.facts.items()]))
     if each.first_seen_at:
         inner.append(tag("p", f"First advised {time_text(each.first_seen_at)} · id {each.id}", class_="soft"))
     return tag("details", inner)
@@ -69,6 +69,12 @@ def _details(each: Recommendation) -> Markup:
 def _lost(each: Recommendation) -> list[str]:
     lost = each.risk.work_lost_seconds
     return [f" · up to {lost / 3600:.1f} h of work lost"] if lost else []
+
+
+def _fact(fact: Scalar) -> str:
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    return "unknown" if fact is None else f"{fact:.6g}" if isinstance(fact, float) else str(fact)
 
 
 def _measured(proof: Evidence) -> str:

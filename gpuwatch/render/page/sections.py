@@ -24,6 +24,17 @@ def _gpus(milligpu: float) -> str:
     return f"{milligpu / MILLI:,.1f}".removesuffix(".0")
 
 
+def _idle(fall: Waterfall) -> str:
+    """Idle-held GPUs; a dash where nothing that is allocated was measured, which is not a zero."""
+    unmeasured = 0 < fall.allocated_milligpu == fall.activity_unknown_milligpu
+    return "–" if unmeasured else _gpus(fall.idle_held_milligpu)
+
+
+def _measured(fall: Waterfall) -> str:
+    unknown = fall.activity_unknown_milligpu
+    return f"activity of {_gpus(unknown)} unknown" if unknown else "allocated, measured idle"
+
+
 def tiles(evaluation: Evaluation) -> Markup:
     """The headline numbers; a number that is not known is a dash with its reason."""
     fall = evaluation.waterfall
@@ -42,14 +53,16 @@ def tiles(evaluation: Evaluation) -> Markup:
         shown += [
             (_gpus(fall.installed_milligpu), "GPUs installed", f"{_gpus(fall.schedulable_milligpu)} schedulable"),
             (_gpus(fall.allocated_milligpu), "allocated", share),
-            (_gpus(fall.idle_held_milligpu), "idle-held", "allocated, measured idle"),
+            (_idle(fall), "idle-held", _measured(fall)),
             (_gpus(fall.free_milligpu), "free", f"{_gpus(overall.stranded_milligpu)} stranded" if overall else ""),
         ]
     why = (overall.reason if overall else None) or "% of free GPUs that demand cannot take"
     shown.append(("–" if index is None else f"{index:.1f}", "fragmentation index", why.replace("_", " ")))
     shown.append((_gpus(pending), "GPUs waiting for", "asked for by pending jobs"))
     recoverable = sum(each.recoverable.gpus for each in evaluation.recommendations)
-    shown.append((f"{recoverable:.4g}", "GPUs to recover", f"by {len(evaluation.recommendations)} recommendations"))
+    shown.append(
+        (f"{recoverable:.4g}", "GPUs to recover", f"at most, by {len(evaluation.recommendations)} recommendations")
+    )
     return tag(
         "div",
         [tag("div", [tag("b", n), tag("span", w), tag("small", s)], class_="tile") for n, w, s in shown],
@@ -156,7 +169,7 @@ def _scope_row(each: Waterfall, scope: FragmentationScope | None) -> tuple[Conte
         composition(each, scope),
         _gpus(each.installed_milligpu),
         _gpus(each.allocated_milligpu),
-        _gpus(each.idle_held_milligpu),
+        _idle(each),
         _gpus(each.free_milligpu),
         _gpus(scope.stranded_milligpu) if scope else "–",
         _gpus(blocked),
@@ -211,6 +224,8 @@ def health_section(evaluation: Evaluation, operation: Operation | None) -> Marku
         for each in sources
     ]
     rows += [(f"stage {f.stage}", tag("span", f.code, class_="critical"), f.detail) for f in evaluation.failures]
+    own = operation.findings if operation else ()
+    rows += [(each.subject, tag("span", each.code, class_=each.severity), each.detail) for each in own]
     inner: list[Content] = [tag("h2", "Sources and findings")]
     inner.append(table(("source", "state", ""), rows, numbers_from=3) if rows else None)
     if evaluation.findings:

@@ -48,7 +48,7 @@ white-space:nowrap}
 details{margin-top:4px;font-size:13.5px}summary{cursor:pointer;color:var(--link);font-size:13px}
 pre{background:var(--shade);border-radius:6px;padding:8px 10px;margin:6px 0;white-space:pre-wrap;overflow-wrap:anywhere;
 font:12.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
-td code{font:12px/1.4 ui-monospace,SFMono-Regular,Menlo,monospace;overflow-wrap:anywhere}
+td code{display:block;min-width:230px;font:12px/1.4 ui-monospace,SFMono-Regular,Menlo,monospace;overflow-wrap:anywhere}
 footer{color:var(--soft);font-size:13px;padding-bottom:30px}
 @media (max-width:600px){main,header,footer{padding-left:12px;padding-right:12px}section{padding:13px 12px}
 .meta{margin-left:0}.tiles{grid-template-columns:repeat(2,1fr);gap:8px}.tile b{font-size:21px}

@@ -19,6 +19,8 @@ _TAINT_CAUSES = {
     "node.kubernetes.io/unschedulable": "cordoned",
     "ToBeDeletedByClusterAutoscaler": "maintenance",
     "node.kubernetes.io/out-of-service": "maintenance",
+    "gpuwatch.io/maintenance": "maintenance",
+    "gpuwatch.io/reserved": "reserved",
 }
 _KEPT_LABELS = (
     "nvidia_com_gpu_product",

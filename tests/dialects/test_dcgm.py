@@ -53,7 +53,7 @@ def test_both_generations_tell_the_same_state():
 
 @pytest.mark.parametrize(
     "blank",
-    [9223372036854775794.0, 9.223372036854776e18, 2147483634.0, 140737488355330.0, math.nan, math.inf, -math.inf],
+    [9223372036854775794.0, 2147483634.0, 140737488355330.0, math.nan, math.inf, -math.inf],
 )
 @pytest.mark.parametrize("metric", ["DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_POWER_USAGE"])
 def test_blanks_are_dropped_and_counted(metric, blank):

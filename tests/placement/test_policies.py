@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,6 +59,11 @@ def test_all_are_registered_and_take_no_rows():
     for name in POLICIES.ids():
         ranking = POLICIES.get(name)(ANY).rank(columns, a_shape(), np.array([], dtype=np.int64))
         assert len(ranking.score) == len(ranking.device) == 0
+
+
+def test_every_policy_has_its_page():
+    pages = Path(__file__).parents[2] / "docs" / "policies"
+    assert [name for name in POLICIES.ids() if not (pages / f"{name}.md").is_file()] == []
 
 
 def test_best_fit_shares_the_fullest_device_with_room():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -149,3 +152,12 @@ def test_every_source_down_is_the_first_cause(tmp_path):
     path.write_text(f'[[source]]\nkind = "snapshot"\npath = "{tmp_path}/none.json"\n')
     with pytest.raises(SourceError, match="no snapshot file"):
         evaluate_once(InputSpec(kind="config", path=str(path)))
+
+
+def test_the_example_configuration_is_one():
+    text = (Path(__file__).parents[2] / "deploy" / "gpuwatch.example.toml").read_text(encoding="utf-8")
+    config = parse_config(text)
+    assert (config.cluster, config.analysis.gpu_hour_price["H100-80"]) == ("west", 3.0)
+    assert build_daemon(replace(config, store_url="")).port == 9438
+    uncommented = re.sub(r"^# (?=\[|[a-z_]+ = )", "", text, flags=re.MULTILINE)
+    assert len(parse_config(uncommented).sources) == 2

@@ -39,10 +39,10 @@ def demo(
     from gpuwatch.render.reports.once import once_report
 
     if not once:
-        from gpuwatch import wiring
+        from gpuwatch.wiring import demo_daemon, run
 
         folder = None if trace in (None, DEMO) else trace_folder(str(trace))
-        wiring.run(wiring.demo_daemon(port, seed, folder, load_ratio=load))
+        run(demo_daemon(port, seed, folder, load_ratio=load))
         return
     check(out)
     given = InputOptions(trace=trace or DEMO, seed=seed, load=load if trace not in (None, DEMO) else None)

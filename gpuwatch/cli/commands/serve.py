@@ -25,7 +25,7 @@ def serve(
 
     Example: gpuwatch serve --config /etc/gpuwatch.toml
     """
-    from gpuwatch import wiring
     from gpuwatch.config import load_config
+    from gpuwatch.wiring import build_daemon, run
 
-    wiring.run(wiring.build_daemon(load_config(config)))
+    run(build_daemon(load_config(config)))

@@ -10,13 +10,15 @@ from gpuwatch.render.text import cell_text, clean, is_number, number
 
 _CSS = """
 :root{color-scheme:light dark}
-body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:76rem;padding:0 1rem}
+body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:90rem;padding:0 1rem}
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;min-width:50%}
 th,td{padding:.3rem .7rem;border-bottom:1px solid #8886;text-align:left;vertical-align:top}
-th{white-space:nowrap}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.bar{display:block;height:.8rem;min-width:1px;background:#3b82c4}.track{width:18rem;background:#8883}
+th,td{white-space:nowrap}th small{display:block;font-weight:400}
+.n{text-align:right;font-variant-numeric:tabular-nums}.f{white-space:normal;min-width:15rem}
+.track{display:block;width:min(18rem,30vw);margin-top:.3rem;background:#8883}
+.bar{display:block;height:.8rem;min-width:1px;background:#3b82c4}
 .critical{color:#c62828;font-weight:600}.warning{color:#a86500;font-weight:600}.info{color:#2a6f97}
 pre{background:#8882;padding:.7rem;overflow-x:auto}
 @media(prefers-color-scheme:dark){.critical{color:#ff8a80}.warning{color:#ffc168}.info{color:#8ecdf2}}
@@ -55,7 +57,7 @@ def _(section: Table, wide: bool) -> str:
         return f"{_heading(section.title)}<p>{escape(section.empty)}</p>"
     columns = columns_of(section, wide)
     numeric = {column.key for column in columns if any(is_number(row.get(column.key)) for row in section.rows)}
-    head = "".join(f"<th{_class(column, numeric)}>{escape(column.header)}</th>" for column in columns)
+    head = "".join(f"<th{_class(column, numeric)}>{_header(column)}</th>" for column in columns)
     rows = "\n".join(
         "<tr>" + "".join(_cell(row.get(column.key), column, numeric) for column in columns) + "</tr>"
         for row in section.rows
@@ -69,9 +71,9 @@ def _(section: Table, wide: bool) -> str:
 @_section.register
 def _(section: Chart, wide: bool) -> str:
     rows = "\n".join(
-        f'<tr><td>{escape(bar.label)}</td><td class="track">'
-        f'<span class="bar" style="width:{_percent(bar.value, section.full):.1f}%"></span></td>'
-        f'<td class="n">{number(bar.value)}</td><td>{escape(bar.note)}</td></tr>'
+        f'<tr><td>{escape(bar.label)}</td><td><span class="track">'
+        f'<span class="bar" style="width:{_percent(bar.value, section.full):.1f}%"></span></span></td>'
+        f'<td class="n">{number(bar.value)}</td><td class="f">{escape(bar.note)}</td></tr>'
         for bar in section.bars
     )
     return f'{_heading(f"{section.title} [{section.unit}]")}<div class="scroll"><table>\n{rows}\n</table></div>'
@@ -85,8 +87,12 @@ def _(section: Lines, wide: bool) -> str:
     return _heading(section.title) + "\n".join(f"<p>{escape(line)}</p>" for line in section.lines)
 
 
+def _header(column: Column) -> str:
+    return escape(column.title) + (f"<small>{escape(column.unit)}</small>" if column.unit else "")
+
+
 def _class(column: Column, numeric: set[str]) -> str:
-    return ' class="n"' if column.key in numeric else ""
+    return ' class="f"' if column.flex else ' class="n"' if column.key in numeric else ""
 
 
 def _cell(cell: str | int | float | bool | None, column: Column, numeric: set[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,9 @@ def test_bounds_are_nested_and_not_negative_even_when_errors_lean_one_way():
     got = around(mean, offset)
     assert (got[0.8][0][0], got[0.8][1][0]) == (0.5, 5.0)
     assert (got[0.95][0][0], got[0.95][1][0]) == (0.0, 5.0)
+
+
+@pytest.mark.parametrize("model", FORECASTERS.ids())
+def test_every_forecaster_has_its_page(model):
+    page = Path(__file__).parents[2] / "docs" / "forecasters" / f"{model}.md"
+    assert page.read_text(encoding="utf-8").startswith(f"# {model}\n")

@@ -20,7 +20,7 @@ from gpuwatch.counting.idleness import HeldDevice, IdleVerdict
 from gpuwatch.fit.booking import Booking
 from gpuwatch.fit.feasible import room
 from gpuwatch.model.catalogue import Card, card
-from gpuwatch.model.evaluation import Abstention, Confidence, Recommendation, Recoverable, Scalar, Subject
+from gpuwatch.model.evaluation import Abstention, Command, Confidence, Recommendation, Recoverable, Scalar, Subject
 from gpuwatch.model.jobs import Job
 from gpuwatch.model.units import MIB, MILLI, WEEK_HOURS, gib
 
@@ -32,10 +32,10 @@ _ASKED_FOR = 0.6  # factor when the job names the card that it runs on
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A lower card that would hold the job, and one product string under which nodes offer it."""
+    """A lower card that would hold the job, and the label by which its nodes are chosen (None: nobody says)."""
 
     card: Card
-    product: str
+    product: str | None
     projected_ratio: float
     memory_bytes: int
 
@@ -79,15 +79,15 @@ class TierMismatch:
         return Outcome(tuple(found), tuple(passed))
 
 
-def _installed(booking: Booking) -> dict[str, tuple[Card, str]]:
+def _installed(booking: Booking) -> dict[str, tuple[Card, str | None]]:
     """Catalogue id -> (card, product label) of every card that stands here on a device that is not unhealthy."""
-    out: dict[str, tuple[Card, str]] = {}
+    out: dict[str, tuple[Card, str | None]] = {}
     for booked in booking.nodes.values():
         label = booked.node.labels.get("nvidia.com/gpu.product")
         for gpu in booked.node.gpus:
             known = card(gpu.model)
             if known and known.id not in out and gpu.health != "unhealthy" and not gpu.mig_enabled:
-                out[known.id] = known, label or (gpu.product or known.id).replace(" ", "-")
+                out[known.id] = known, label or (gpu.product.replace(" ", "-") if gpu.product else None)
     return out
 
 
@@ -125,7 +125,7 @@ def _target(
     judged: IdleVerdict,
     own: Card,
     busiest: float,
-    installed: dict[str, tuple[Card, str]],
+    installed: dict[str, tuple[Card, str | None]],
     context: AdviceContext,
 ) -> _Found | None:
     """The lowest card that holds the job's memory with margin, its pace and its need of NVLink."""
@@ -187,11 +187,17 @@ def _advice(
         recoverable=worth,
         risk=stop_risk(job, context, f"one restart; the same work takes longer on {target.card.id}"),
         facts=facts,
-        commands=commands.on_other_card(job, target.product, context.replicas(job)),
+        commands=_commands(job, target, context),
         evidence=(queries.mean(), queries.memory(), queries.power()),
         unlocks=unlocks,
         valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
     )
+
+
+def _commands(job: Job, target: _Found, context: AdviceContext) -> tuple[Command, ...]:
+    if target.product is None:
+        return commands.mark(job, "suggested-card", target.card.id)
+    return commands.on_other_card(job, target.product, context.replicas(job))
 
 
 def _worth(own: Card, lower: Card, count: int, context: AdviceContext) -> Recoverable:

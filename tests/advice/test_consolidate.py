@@ -1,0 +1,186 @@
+"""consolidate: every move has its place in order, nobody protected is moved, and a shape gains from it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import promql_parser
+import pytest
+
+from gpuwatch.fit.booking import book
+from gpuwatch.fit.feasible import room
+from gpuwatch.fragmentation.report import fragmentation_report
+from gpuwatch.model.jobs import DeviceShare, Job, Member, ShapeCount
+from tests.advice.cases import context_of, matches_golden, reasons, run
+from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
+
+WHOLE = ShapeCount(shape=a_shape(gpus=8, cpu=8000), count=10)
+
+
+def thin(count: int, held: int = 1, **fields):
+    """`count` eight-GPU nodes with `held` one-GPU jobs each."""
+    nodes = [a_node(f"n{i:02}") for i in range(count)]
+    jobs = [
+        a_job(f"j{i}-{k}", f"n{i:02}", [k], owner=f"Job/j{i}-{k}", **fields) for i in range(count) for k in range(held)
+    ]
+    return nodes, jobs
+
+
+def plan(nodes, jobs, arrivals=(WHOLE,), **settings):
+    return run("consolidate", *nodes, jobs=jobs, arrivals=arrivals, **settings)
+
+
+def moves_of(found) -> list[tuple[str, str, str]]:
+    """(job, source, target) of each told move, in order of plans and moves."""
+    out = []
+    for one in sorted(found, key=lambda r: r.facts["order"]):
+        for at in range(1, one.facts["moves"] + 1):
+            job, _, where = one.facts[f"move_{at}"].partition(": ")
+            source, target = (side.split(" [")[0] for side in where.split(" -> "))
+            out.append((job, source, target))
+    return out
+
+
+def apply(jobs: list[Job], found) -> list[Job]:
+    """The jobs after all told moves, each on the devices that were told for it."""
+    told = {}
+    for one in found:
+        for at in range(1, one.facts["moves"] + 1):
+            job, _, where = one.facts[f"move_{at}"].partition(": ")
+            target, _, indexes = where.split(" -> ")[1].partition(" ")
+            told[job] = target, [int(i) for i in indexes.strip("[]").split(",")]
+    out = []
+    for job in jobs:
+        if job.id in told:
+            node, indexes = told[job.id]
+            shares = tuple(DeviceShare(gpu_index=i, milligpu=job.shape.milligpu_per_gpu) for i in indexes)
+            job = replace(job, members=(replace(job.members[0], node=node, shares=shares),))
+        out.append(job)
+    return out
+
+
+def test_golden():
+    nodes, jobs = thin(2, held=2)
+    waiting = a_job("big", shape=a_shape(gpus=8, cpu=8000))
+    outcome = plan(nodes, [*jobs, waiting], gpu_hour_price={"default": 2.0})
+    matches_golden("consolidate", outcome)
+    (found,) = outcome.recommendations
+    assert found.unlocks == ("ml/big",)
+    assert (found.subject.name, found.facts["whole_gpus_freed_together"]) == ("n00", 8)
+    assert found.commands[0].run == "kubectl cordon n00"
+    assert found.commands[-1].run == "kubectl uncordon n00"
+    assert all(command.undo for command in found.commands)
+    for evidence in found.evidence:
+        promql_parser.parse(evidence.query)
+
+
+def test_ten_nodes_at_one_eighth_still_give_a_plan():
+    nodes, jobs = thin(10)
+    found = plan(nodes, jobs).recommendations
+    assert len(found) == 8
+    after = book(a_snapshot(*nodes, jobs=apply(jobs, found)))
+    assert after.findings == ()
+    assert sum(not any(b.holds) for b in after.nodes.values()) == 8
+
+
+def test_four_nodes_at_two_eighths_pack_to_one():
+    nodes, jobs = thin(4, held=2)
+    found = plan(nodes, jobs).recommendations
+    assert len(found) == 3
+    assert {target for _, _, target in moves_of(found)} == {"n03"}
+
+
+def test_the_told_index_is_that_of_the_final_state():
+    nodes, jobs = thin(10)
+    found = sorted(plan(nodes, jobs).recommendations, key=lambda r: r.facts["order"])
+    snapshot = a_snapshot(*nodes, jobs=jobs, arrivals=(WHOLE,))
+    mix = context_of(snapshot).mix
+    before = fragmentation_report(book(snapshot), mix).overall.fragmentation_index
+    after = fragmentation_report(
+        book(replace(snapshot, jobs=tuple(apply(jobs, found)))), mix
+    ).overall.fragmentation_index
+    assert found[0].facts["fragmentation_index_before"] == before
+    assert found[-1].facts["fragmentation_index_after"] == pytest.approx(after)
+    for earlier, later in itertools.pairwise(found):
+        assert earlier.facts["fragmentation_index_after"] == later.facts["fragmentation_index_before"]
+
+
+def test_every_move_fits_in_order():
+    nodes, jobs = thin(6, held=3)
+    found = plan(nodes, jobs).recommendations
+    placed = list(jobs)
+    for one in sorted(found, key=lambda r: r.facts["order"]):
+        placed = apply(placed, [one])
+        booking = book(a_snapshot(*nodes, jobs=placed))
+        assert booking.findings == ()
+        assert all(min(room(b).free_milligpu) >= 0 for b in booking.nodes.values())
+
+
+def test_moves_that_help_no_shape_are_not_advised():
+    nodes, jobs = thin(2)
+    outcome = plan(nodes, jobs, arrivals=(ShapeCount(shape=a_shape(cpu=0), count=1),))
+    assert outcome.recommendations == ()
+    assert set(reasons(outcome).values()) == {"helps_no_shape"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [({"protected": True}, "protected"), ({"preemptible": False}, "not_preemptible")],
+)
+def test_jobs_that_must_stay_stay(fields, reason):
+    nodes, jobs = thin(2, **fields)
+    outcome = plan(nodes, jobs)
+    assert outcome.recommendations == ()
+    assert set(reasons(outcome).values()) == {reason}
+
+
+def test_gangs_and_unnamed_devices_are_not_moved():
+    nodes = [a_node(f"n{i:02}") for i in range(2)]
+    shares = (DeviceShare(gpu_index=0),)
+    ranks = tuple(Member(name=f"r{i}", node=f"n{i:02}", shares=shares, devices_known=True) for i in range(2))
+    gang = Job(id="ml/gang", name="gang", shape=a_shape(), members=ranks)
+    assert set(reasons(plan(nodes, [gang])).values()) == {"gang"}
+    unnamed = [a_job(f"u{i}", f"n{i:02}") for i in range(2)]
+    assert set(reasons(plan(nodes, unnamed)).values()) == {"devices_unknown"}
+
+
+def test_work_without_gpus_is_never_moved():
+    nodes, jobs = thin(2)
+    cpu_only = a_job("cpu", "n00", [], shape=a_shape(gpus=0, cpu=1000))
+    (found,) = plan(nodes, [*jobs, cpu_only]).recommendations
+    assert "cpu" not in {job for job, _, _ in moves_of([found])}
+    assert not any("cpu-0" in command.run for command in found.commands)
+
+
+def test_cpu_of_the_target_is_respected():
+    nodes = [a_node("n00"), a_node("n01", cpu_allocatable_millicores=7000)]
+    jobs = [a_job(f"j{i}", f"n{i:02}", [0], shape=a_shape(cpu=4000)) for i in range(2)]
+    assert reasons(plan(nodes, jobs))["n00"] == "no_room_elsewhere"
+
+
+def test_jobs_stay_in_their_pool_and_on_their_card():
+    other_pool = [a_node("n00", pool="a"), a_node("n01", pool="b")]
+    jobs = [a_job(f"j{i}", f"n{i:02}", [0]) for i in range(2)]
+    assert plan(other_pool, jobs).recommendations == ()
+    other_card = [a_node("n00"), a_node("n01", model="A100-80")]
+    assert plan(other_card, jobs).recommendations == ()
+
+
+def test_empty_and_blocked_nodes_are_no_targets():
+    nodes = [a_node("n00"), a_node("n01"), a_node("n02", block_causes=("cordoned",))]
+    jobs = [a_job("j0", "n00", [0]), a_job("j2", "n02", [0])]
+    outcome = plan(nodes, jobs)
+    assert outcome.recommendations == ()
+    assert reasons(outcome) == {"n00": "no_room_elsewhere"}
+
+
+def test_more_moves_than_worth_it():
+    nodes, jobs = thin(2, held=3)
+    outcome = plan(nodes, jobs, consolidate_max_moves=2)
+    assert set(reasons(outcome).values()) == {"too_many_moves"}
+
+
+def test_nothing_to_do_without_nodes_or_jobs():
+    assert plan([], []).recommendations == ()
+    assert plan([a_node(gpus=[a_gpu(0)])], []).abstentions == ()

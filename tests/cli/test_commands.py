@@ -120,8 +120,9 @@ def test_commands_are_shown_with_their_undo_only_on_demand(run: Run, wired: Wire
     assert "kubectl scale deploy/ml/sleepy --replicas=0\n# undo: kubectl scale" in text
 
 
-def test_groups(run: Run, wired: Wired) -> None:
-    groups = json.loads(run("recommend", "--trace", "demo", "--group-by", "pool", "-o", "json").out)["groups"]
+@pytest.mark.parametrize("top", [(), ("--top", "1")])
+def test_groups_add_up_what_matches_not_what_is_shown(top: tuple[str, ...], run: Run, wired: Wired) -> None:
+    groups = json.loads(run("recommend", "--trace", "demo", "--group-by", "pool", "-o", "json", *top).out)["groups"]
     assert [(group["name"], group["recommendations"]) for group in groups] == [("train", 2), ("infer", 1)]
 
 

@@ -88,7 +88,10 @@ def recommend(
     shown = matching[:top]
     if len(shown) < len(matching):
         note(f"{len(shown)} of {len(matching)} shown (--top {top})", out)
-    emit(recommendations_report(evaluation, shown, group_by=group_by, show_commands=show_commands), out)
+    report = recommendations_report(
+        evaluation, shown, group_by=group_by, group_over=matching, show_commands=show_commands
+    )
+    emit(report, out)
     # What --top hides still counts: a gate must not pass because the list was cut.
     found = fail_on is not None and select.at_or_above(matching, fail_on) > 0
     finish(out, partial_reasons(evaluation), FOUND if found else 0)

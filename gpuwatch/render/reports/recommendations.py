@@ -23,9 +23,13 @@ def recommendations_report(
     chosen: Sequence[Recommendation],
     *,
     group_by: str | None = None,
+    group_over: Sequence[Recommendation] | None = None,
     show_commands: bool = False,
 ) -> Report:
-    """What `gpuwatch recommend` prints, for an already filtered and sorted selection."""
+    """What `gpuwatch recommend` prints, for an already filtered and sorted selection.
+
+    group_over: what the groups add up, when `chosen` is only the first few of it.
+    """
     document = recommendations_document(evaluation, chosen)
     sections: list[Section] = [recommendations_table(chosen, currency_of(chosen))]
     flat = Table(
@@ -34,9 +38,10 @@ def recommendations_report(
         rows=tuple(_flat_row(rank, item) for rank, item in enumerate(chosen, start=1)),
     )
     if group_by:
+        members = chosen if group_over is None else group_over
         document["group_by"] = group_by
-        document["groups"] = [asdict(group) for group in grouped(chosen, group_by)]
-        sections.insert(0, group_table(group_by, chosen))
+        document["groups"] = [asdict(group) for group in grouped(members, group_by)]
+        sections.insert(0, group_table(group_by, members))
     if show_commands:
         sections += [_commands(rank, item) for rank, item in enumerate(chosen, start=1)]
     unjudged = len(evaluation.abstentions)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuwatch.render.report import Cell, Column, Table
+from gpuwatch.render.text import number
 
 _COLUMNS = (Column("what", "Server"), Column("found", "Found", flex=True))
 # Longest list of names worth a line.
@@ -46,7 +47,8 @@ def _shown(fact: Any) -> Cell:
         return _names([f"{key} ({cause})" for key, cause in fact.items()]) or "none"
     if isinstance(fact, list | tuple):
         return _names(fact) or "none"
-    return fact if fact is None or isinstance(fact, int | float | str) else str(fact)
+    # As text, so that one column of mixed facts is not aligned as numbers.
+    return number(fact) if isinstance(fact, int | float) else fact if fact is None else str(fact)
 
 
 def _names(names: list[Any] | tuple[Any, ...]) -> str:

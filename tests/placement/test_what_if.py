@@ -9,6 +9,7 @@ import pytest
 
 from gpuwatch.demand.mix import demand_mix
 from gpuwatch.errors import InputError, SettingsError
+from gpuwatch.fit import feasible
 from gpuwatch.fit.booking import book
 from gpuwatch.fragmentation.report import fragmentation_report
 from gpuwatch.model.cluster import MigInstance
@@ -84,12 +85,15 @@ def test_every_choice_is_feasible_and_tells_the_index_after(policy, seed):
     if not (shape.gpus or shape.cpu_millicores or shape.memory_bytes):
         return
     request = PlacementRequest(
-        shape=shape, members=rng.choice((1, 1, 2, 3)), policy=policy, same_nvlink_domain=rng.random() < 0.3
+        shape=shape, members=rng.choice((1, 1, 2, 3, 7)), policy=policy, same_nvlink_domain=rng.random() < 0.3
     )
     mix = demand_mix(snapshot, AnalysisSettings())
     advice = place_what_if(book(snapshot), mix, request, "e1")
     assert advice.feasible == bool(advice.choices)
     assert advice.feasible == (advice.nearest_fix is None)
+    if shape.gpus and not request.same_nvlink_domain:
+        rooms = [feasible.room(booked) for booked in book(snapshot).nodes.values()]
+        assert advice.feasible == (feasible.start_all(rooms, shape, request.members) is not None)
     before = fragmentation_report(book(snapshot), mix).overall
     already = len(book(snapshot).findings)
     domains = {node.name: node.nvlink_domain or f"own {node.name}" for node in snapshot.nodes}

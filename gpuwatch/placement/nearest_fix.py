@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuwatch.model.evaluation import PlacementRequest
 from gpuwatch.model.units import GIB, MILLI, gpus
-from gpuwatch.placement.question import Question
+from gpuwatch.placement.question import MAX_MEMBERS, Question
 
 Change = tuple[str, PlacementRequest]
 
@@ -66,9 +66,11 @@ def _less_memory(question: Question, request: PlacementRequest) -> Iterator[Chan
 
 def _split(question: Question, request: PlacementRequest) -> Iterator[Change]:
     shape = request.shape
-    for parts in range(2, shape.gpus + 1):
-        if shape.gpus % parts == 0:
-            members, each = request.members * parts, shape.gpus // parts
+    widest = question.columns.left.shape[1]
+    for each in range(min(shape.gpus - 1, widest), 0, -1):
+        parts, rest = divmod(shape.gpus, each)
+        members = request.members * parts
+        if rest == 0 and members <= MAX_MEMBERS:
             smaller = replace(
                 shape,
                 gpus=each,
@@ -80,7 +82,8 @@ def _split(question: Question, request: PlacementRequest) -> Iterator[Change]:
 
 
 def _fewer_devices(question: Question, request: PlacementRequest) -> Iterator[Change]:
-    for each in range(request.shape.gpus - 1, 0, -1):
+    each = _largest(question, lambda count: _with_shape(request, gpus=count), request.shape.gpus)
+    if each:
         text = f"ask for {each} {_devices(request, each)} instead of {request.shape.gpus}"
         yield text, _with_shape(request, gpus=each)
 

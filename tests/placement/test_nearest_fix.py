@@ -42,6 +42,22 @@ def test_a_smaller_share():
     assert told == "ask for 0.46 of a GPU instead of 1: fits on 1 node"
 
 
+def test_a_rack_takes_as_members_what_no_node_takes_alone():
+    rack = [a_node(f"r{i:02}", 4, model="GB200", nvlink_domain="rack") for i in range(18)]
+    told = nearest_fix(
+        question_of(book(a_snapshot(*rack))), PlacementRequest(shape=a_shape(68), same_nvlink_domain=True)
+    )
+    assert told == "ask for 17 members of 4 GPUs instead of 1 of 68: fits on 18 nodes"
+
+
+@pytest.mark.parametrize(
+    "shape", [a_shape(10**12), a_shape(1, cpu=10**30), a_shape(1, memory_bytes=10**30), a_shape(10**30)]
+)
+def test_absurd_requests_are_answered_at_once(shape):
+    told = nearest_fix(question_of(book(CLUSTER)), PlacementRequest(shape=shape))
+    assert ": fits on " in told
+
+
 def test_nothing_helps_where_nothing_is():
     assert nearest_fix(question_of(book(a_snapshot())), PlacementRequest(shape=a_shape())) == NO_SINGLE_CHANGE
 

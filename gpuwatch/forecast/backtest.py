@@ -37,11 +37,15 @@ class Backtest:
             self._errors[model] = self.actual - self.predicted[model]
         return self._errors[model]
 
+    @property
+    def due(self) -> NDArray[np.int64]:
+        """(O, H): how many steps must be known for each forecast step to be over."""
+        steps: NDArray[np.int64] = self.origins[:, None] + np.arange(1, self.actual.shape[1] + 1)[None, :]
+        return steps
+
     def verified(self, known_steps: int) -> NDArray[np.bool_]:
         """(O, H): which forecast steps were over, and so could be checked, when `known_steps` steps were known."""
-        horizon = self.actual.shape[1]
-        due: NDArray[np.bool_] = self.origins[:, None] + np.arange(1, horizon + 1)[None, :] <= known_steps
-        return due
+        return self.due <= known_steps
 
 
 def run_backtest(values: Values, season: int, horizon: int, models: dict[str, Forecaster], first: int) -> Backtest:

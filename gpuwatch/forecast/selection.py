@@ -37,19 +37,27 @@ class Score:
 
 def choose(test: Backtest, known_steps: int) -> Lead:
     """The model with the lowest error relative to the daily repeat, over forecasts verified by `known_steps`."""
-    verified = test.verified(known_steps)
-    base = np.abs(test.errors(BASELINE))
-    ratios: dict[str, float] = {}
-    for model in test.predicted:
-        ratio = _ratio(np.abs(test.errors(model)), base, verified)
-        if model != BASELINE and ratio is not None:
-            ratios[model] = ratio
-    if not ratios:
-        return Lead(BASELINE, "the baseline leads until 12 past forecasts of another model are verified")
-    best = min(sorted(ratios), key=lambda model: ratios[model])
+    return leads(test, np.array([known_steps]))[0]
+
+
+def leads(test: Backtest, known_steps: NDArray[np.int64]) -> list[Lead]:
+    """`choose` for several moments at once."""
+    rivals = sorted(model for model in test.predicted if model != BASELINE)
+    if not rivals:
+        return [Lead(BASELINE, "no other model took part")] * known_steps.size
+    ratio = np.stack([_ratios(test, model, known_steps) for model in rivals])
+    return [_lead(rivals, ratio[:, at]) for at in range(known_steps.size)]
+
+
+def _lead(rivals: list[str], ratios: Values) -> Lead:
+    if np.isnan(ratios).all():
+        return Lead(
+            BASELINE, f"the daily repeat leads until {MIN_ORIGINS} past forecasts of another model are verified"
+        )
+    best = int(np.nanargmin(ratios))
     if ratios[best] < MARGIN_RATIO:
-        return Lead(best, f"its error on verified forecasts is {ratios[best]:.2f} of the daily repeat's")
-    return Lead(BASELINE, f"no model beats the daily repeat (next: {best}, {ratios[best]:.2f} of its error)")
+        return Lead(rivals[best], f"its error on verified forecasts is {ratios[best]:.2f} of the daily repeat's")
+    return Lead(BASELINE, f"no model beats the daily repeat (next: {rivals[best]}, {ratios[best]:.2f} of its error)")
 
 
 def score(test: Backtest) -> Score:
@@ -58,8 +66,8 @@ def score(test: Backtest) -> Score:
     own_sum = base_sum = 0.0
     steps = covered_steps = 0
     covered = dict.fromkeys(LEVELS, 0)
-    for row, origin in enumerate(test.origins):
-        lead = choose(test, int(origin)).model
+    for row, (origin, chosen) in enumerate(zip(test.origins, leads(test, test.origins), strict=True)):
+        lead = chosen.model
         errors = test.errors(lead)
         came = np.isfinite(errors[row]) & np.isfinite(base[row])
         if not came.any():
@@ -86,10 +94,20 @@ def bounds_at(test: Backtest, model: str, known_steps: int, mean: Values) -> dic
     return None if offset is None else around(mean, offset)
 
 
-def _ratio(errors: Values, base: Values, verified: NDArray[np.bool_]) -> float | None:
-    both = verified & np.isfinite(errors) & np.isfinite(base)
-    if int(both.any(axis=1).sum()) < MIN_ORIGINS:
-        return None
-    against = float(base[both].sum())
-    own = float(errors[both].sum())
-    return own / against if against > 0 else (1.0 if own == 0 else float("inf"))
+def _ratios(test: Backtest, model: str, known_steps: NDArray[np.int64]) -> Values:
+    """(K,) error of `model` over that of the daily repeat on what was verified at each moment; NaN: too little."""
+    own, base = np.abs(test.errors(model)), np.abs(test.errors(BASELINE))
+    both = np.isfinite(own) & np.isfinite(base)
+    due = test.due.ravel()
+    order = np.argsort(due, kind="stable")
+    upto = np.searchsorted(due[order], known_steps, side="right")
+
+    def running(amounts: Values) -> Values:
+        return np.concatenate([[0.0], np.cumsum(np.where(both, amounts, 0.0).ravel()[order])])[upto]
+
+    first_due = np.where(both, test.due, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+    origins = np.searchsorted(np.sort(first_due), known_steps, side="right")
+    mine, against = running(own), running(base)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(against > 0, mine / against, np.where(mine > 0, np.inf, 1.0))
+    return np.where(origins >= MIN_ORIGINS, ratio, np.nan)

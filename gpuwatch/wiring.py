@@ -201,6 +201,7 @@ def run(served: Served) -> None:
     import uvicorn
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # one line per query would bury the faults
     listening = _listen(served.host, served.port)
     host, port = listening.getsockname()[:2]
     options = uvicorn.Config(

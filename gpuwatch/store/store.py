@@ -185,7 +185,8 @@ def open_store(url: str, *, cluster: str = "default", retention_days: int = 90, 
     except ArgumentError as err:
         raise SettingsError(f"[store] url {url!r} is no database URL", todo="write sqlite:////path/to/file.db") from err
     name = parsed.render_as_string(hide_password=True)
-    if parsed.database and parsed.get_backend_name() == "sqlite" and parsed.database != ":memory:":
+    is_file = parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:")
+    if is_file and parsed.database and not parsed.database.startswith("file:"):  # file: is SQLite's own kind of URL
         try:
             Path(parsed.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
         except OSError as err:

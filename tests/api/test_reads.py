@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -139,3 +140,26 @@ def test_a_broken_route_tells_nothing_of_its_inside(client, monkeypatch):
 def test_the_time_of_the_answer_is_that_of_the_snapshot(client):
     assert client.get("/api/v1/waterfall").json()["snapshot_taken_at"] == "2026-03-02T12:00:00Z"
     assert NOW.isoformat() == "2026-03-02T12:00:00+00:00"
+
+
+def test_an_answer_never_mixes_two_evaluations(client, state):
+    evaluations = [an_evaluation(id=f"e{n}", cluster=f"c{n}") for n in range(2)]
+    state.publish(evaluation=evaluations[0])
+    stop = threading.Event()
+
+    def swap():
+        n = 0
+        while not stop.is_set():
+            n += 1
+            state.publish(evaluation=evaluations[n % 2])
+
+    writer = threading.Thread(target=swap)
+    writer.start()
+    try:
+        for _ in range(60):
+            answer = client.get("/api/v1/fragmentation")
+            body, tag = answer.json(), answer.headers["x-evaluation-id"]
+            assert (tag, body["evaluation_id"], body["cluster"]) == (tag, tag, tag.replace("e", "c"))
+    finally:
+        stop.set()
+        writer.join()

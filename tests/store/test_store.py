@@ -130,6 +130,15 @@ def test_a_locked_file_is_named(tmp_path, monkeypatch):
     store.record(an_evaluation(), {}, NOW)  # and it recovers by itself
 
 
+def test_a_read_only_file_is_named(tmp_path):
+    path = tmp_path / "x.db"
+    open_store(f"sqlite:///{path}", cluster="test").close()
+    store = open_store(f"sqlite:///file:{path}?mode=ro&uri=true", cluster="test")
+    with pytest.raises(StoreError) as caught:
+        store.record(an_evaluation(), {}, NOW)
+    assert caught.value.code == "store_read_only"
+
+
 def test_another_layout_is_refused(tmp_path):
     path = tmp_path / "x.db"
     open_store(f"sqlite:///{path}").close()

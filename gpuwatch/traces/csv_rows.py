@@ -11,7 +11,7 @@ from typing import TextIO, cast
 
 from gpuwatch.errors import InputError
 
-_TODO = "compare the file with the published one, or fetch it again"
+_ADVICE = "compare the file with the published one, or fetch it again"
 
 
 class Row:
@@ -43,7 +43,7 @@ class Row:
 
     def fault(self, column: str, what: str) -> InputError:
         """The error for `column` of this row."""
-        return InputError(f"{self._path}:{self.line}: column {column} {what}", todo=_TODO)
+        return InputError(f"{self._path}:{self.line}: column {column} {what}", todo=_ADVICE)
 
 
 def find_table(folder: Path, stem: str, what: str) -> Path:
@@ -68,13 +68,13 @@ def read_rows(path: Path, required: tuple[str, ...], optional: tuple[str, ...] =
             for cells in reader:
                 line = reader.line_num
                 if len(cells) != len(header):
-                    raise InputError(f"{path}:{line}: {len(cells)} cells under {len(header)} columns", todo=_TODO)
+                    raise InputError(f"{path}:{line}: {len(cells)} cells under {len(header)} columns", todo=_ADVICE)
                 yield Row(path, line, dict(zip(header, cells, strict=True)))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as err:
         cause = str(err) or type(err).__name__
-        raise InputError(f"{path}: cannot be read beyond line {line}: {cause}", todo=_TODO) from err
+        raise InputError(f"{path}: cannot be read beyond line {line}: {cause}", todo=_ADVICE) from err
     if line == 0:
-        raise InputError(f"{path}: has no data rows", todo=_TODO)
+        raise InputError(f"{path}: has no data rows", todo=_ADVICE)
 
 
 def _open(path: Path) -> TextIO:
@@ -85,10 +85,10 @@ def _open(path: Path) -> TextIO:
 
 def _check_header(path: Path, header: list[str], required: tuple[str, ...], optional: tuple[str, ...]) -> None:
     if not header:
-        raise InputError(f"{path}: is empty", todo=_TODO)
+        raise InputError(f"{path}: is empty", todo=_ADVICE)
     missing = [name for name in required if name not in header]
     unknown = [name for name in header if name not in required and name not in optional]
     doubled = sorted({name for name in header if header.count(name) > 1})
     for fault, names in (("lacks column", missing), ("has the unknown column", unknown), ("doubles column", doubled)):
         if names:
-            raise InputError(f"{path}:1: {fault} {', '.join(map(repr, names))}", todo=_TODO)
+            raise InputError(f"{path}:1: {fault} {', '.join(map(repr, names))}", todo=_ADVICE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,16 @@ TRACES_VARIABLE = "GPUWATCH_TRACES"
 DEMO = "demo"
 # Read only when no option names an input; an option always wins.
 _VARIABLES = {"server": "GPUWATCH_SERVER", "config": "GPUWATCH_CONFIG"}
+# An option that the chosen input would ignore is refused: silence would look like obedience.
+_ONLY_WITH = {
+    "token_file": "server",
+    "timeout": "server",
+    "workload": "trace",
+    "load": "trace",
+    "load_policy": "trace",
+    "seed": "trace",
+}
+_NOT_WITH_DEMO = ("workload", "load", "load_policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,33 @@ class Chosen:
 
 
 def choose(options: InputOptions) -> Chosen:
-    """The one input that was given. UsageError names every place tried when there is none, or the ones in excess."""
+    """The one input that was given.
+
+    UsageError names every place tried when there is none, the ones in excess, or an option that it would ignore.
+    """
+    chosen = _one(options)
+    for name in _said(options):
+        if _ONLY_WITH.get(name, chosen.kind) != chosen.kind:
+            raise UsageError(f"{_option(name)} does nothing with --{chosen.kind}", todo="leave it out")
+        if is_demo(chosen) and name in _NOT_WITH_DEMO:
+            raise UsageError(f"{_option(name)} does nothing with --trace {DEMO}, which comes with its jobs")
+    return chosen
+
+
+def is_demo(chosen: Chosen) -> bool:
+    """True for the generated cluster; a folder that happens to have its name is a trace."""
+    return chosen.kind == "trace" and chosen.at == DEMO and not Path(DEMO).is_dir()
+
+
+def _said(options: InputOptions) -> list[str]:
+    return [name for name, unsaid in asdict(InputOptions()).items() if getattr(options, name) != unsaid]
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _one(options: InputOptions) -> Chosen:
     named = {kind: getattr(options, kind) for kind in ("snapshot", "server", "config", "trace")}
     found = [Chosen(kind, str(at)) for kind, at in named.items() if at is not None]
     if len(found) > 1:
@@ -90,10 +126,8 @@ def input_spec(chosen: Chosen, options: InputOptions) -> InputSpec:
     from gpuwatch.config import InputSpec
 
     if chosen.kind != "trace":
-        if options.load is not None:
-            raise UsageError("--load fills a trace's cluster", todo="give it together with --trace, or leave it out")
         return InputSpec(kind="snapshot" if chosen.kind == "snapshot" else "config", path=chosen.at)
-    if chosen.at == DEMO and not Path(DEMO).is_dir():
+    if is_demo(chosen):
         return InputSpec(kind="generated", seed=options.seed)
     return InputSpec(
         kind="trace",

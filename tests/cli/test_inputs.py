@@ -61,10 +61,38 @@ def test_a_trace_by_folder_by_name_and_by_the_word_demo(tmp_path: Path, monkeypa
     assert str(tmp_path / "nowhere") in err.value.tried
 
 
-def test_load_belongs_to_a_trace() -> None:
-    with pytest.raises(UsageError, match="--load"):
-        input_spec(Chosen("snapshot", "x.json"), InputOptions(load=0.5))
-    assert input_spec(Chosen("config", "c.toml"), InputOptions()) == InputSpec(kind="config", path="c.toml")
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--snapshot", "x.json", "--load", "0.5"),
+        ("--snapshot", "x.json", "--token-file", "t"),
+        ("--config", "c.toml", "--workload", "cpu200"),
+        ("--config", "c.toml", "--timeout", "3"),
+        ("--server", "http://h", "--seed", "3"),
+        ("--trace", "demo", "--load", "0.5"),
+        ("--trace", "demo", "--load-policy", "fgd"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(args: tuple[str, ...], run: Run, wired: Wired) -> None:
+    ended = run("recommend", *args)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{args[2]} does nothing with {args[0]}" in ended.err
+    assert wired.specs == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [("-o", "json"), ("--strict",), ("--output-file", "x"), ("--once", "--load", "0.5"), ("--once", "--port", "1")],
+)
+def test_the_demo_refuses_what_it_would_ignore(args: tuple[str, ...], run: Run, wired: Wired) -> None:
+    ended = run("demo", *args)
+    assert (ended.code, ended.out) == (2, "")
+
+
+def test_a_demo_of_a_trace_is_filled(run: Run, wired: Wired, tmp_path: Path) -> None:
+    run("demo", "--once", "--trace", tmp_path)
+    run("demo", "--once", "--trace", tmp_path, "--load", "0.3", "--seed", "1")
+    assert [(spec.load_ratio, spec.seed) for spec in wired.specs] == [(0.8, 7), (0.3, 1)]
 
 
 def test_an_empty_trace_cluster_is_pointed_out(run: Run, wired: Wired, tmp_path: Path) -> None:

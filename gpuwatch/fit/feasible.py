@@ -79,7 +79,7 @@ def _left(usable: bool, free: int, before: list[Hold], after: list[Hold]) -> int
 
 def spots(place: Room, shape: DemandShape) -> tuple[Spot, ...] | None:
     """Where one member of `shape` would go: the fullest devices that fit, then the lowest; None when it cannot."""
-    if not place.takes_work or _lacks(place.cpu_free_millicores, shape.cpu_millicores):
+    if not place.takes_work or shape.gpus < 0 or _lacks(place.cpu_free_millicores, shape.cpu_millicores):
         return None
     if _lacks(place.memory_free_bytes, shape.memory_bytes):
         return None

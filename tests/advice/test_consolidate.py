@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from datetime import timedelta
 
 import promql_parser
 import pytest
@@ -13,7 +14,7 @@ from gpuwatch.fit.feasible import room
 from gpuwatch.fragmentation.report import fragmentation_report
 from gpuwatch.model.jobs import DeviceShare, Job, Member, ShapeCount
 from tests.advice.cases import context_of, matches_golden, reasons, run
-from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
+from tests.builders import NOW, a_gpu, a_job, a_node, a_shape, a_snapshot
 
 WHOLE = ShapeCount(shape=a_shape(gpus=8, cpu=8000), count=10)
 
@@ -143,6 +144,14 @@ def test_gangs_and_unnamed_devices_are_not_moved():
     assert set(reasons(plan(nodes, [gang])).values()) == {"gang"}
     unnamed = [a_job(f"u{i}", f"n{i:02}") for i in range(2)]
     assert set(reasons(plan(nodes, unnamed)).values()) == {"devices_unknown"}
+
+
+def test_the_node_with_less_work_at_risk_is_emptied():
+    nodes, jobs = thin(2)
+    saved = replace(jobs[1], last_checkpoint_at=NOW - timedelta(minutes=1))
+    (found,) = plan(nodes, [jobs[0], saved]).recommendations
+    assert found.subject.name == "n01"
+    assert found.risk.work_lost_seconds == 60
 
 
 def test_work_without_gpus_is_never_moved():

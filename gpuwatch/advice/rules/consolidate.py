@@ -29,9 +29,9 @@ from gpuwatch.model.evaluation import (
     Scalar,
     Subject,
 )
-from gpuwatch.model.units import MILLI
+from gpuwatch.model.units import HOUR_SECONDS, MILLI
 
-MAX_TRIED = 60  # candidates tried in one evaluation, lightest first: bounds the time on fleets full of scraps
+MAX_TRIED = 60  # candidates tried in one evaluation, cheapest first: bounds the time on fleets full of scraps
 MAX_PLANS = 10  # more emptied nodes than this at a time are no plan that a person would follow
 _CONFIDENCE = 0.8
 _UNKNOWN_CAPACITY = 0.7  # factor when a target's CPU or memory is not known
@@ -50,12 +50,11 @@ class Consolidate:
     data: tuple[str, ...] = ("which devices each job holds", "CPU and memory requests", "the demand mix")
 
     def run(self, context: AdviceContext) -> Outcome:
-        """Tries the lightest nodes first; every plan is counted on the state that the plans before it leave."""
+        """Tries the nodes with the least work at risk first; each plan counts on the state that those before it leave."""
         state = _State(context)
         found: list[Recommendation] = []
         passed: list[Abstention] = []
-        candidates = _candidates(context)
-        for booked in candidates[:MAX_TRIED]:
+        for booked in state.candidates[:MAX_TRIED]:
             if len(found) >= MAX_PLANS:
                 break
             if booked.node.name in state.receivers:
@@ -75,6 +74,7 @@ class _State:
     """The cluster as the accepted plans leave it."""
 
     context: AdviceContext
+    candidates: list[BookedNode] = field(init=False)
     rooms: dict[str, Room] = field(init=False)
     emptied: set[str] = field(default_factory=set)
     receivers: set[str] = field(default_factory=set)
@@ -89,7 +89,8 @@ class _State:
         overall = fragmentation_report(self.context.booking, self.context.mix).overall
         self.index_now = overall.fragmentation_index
         self.free_milligpu, self.stranded_milligpu = overall.free_milligpu, overall.stranded_milligpu
-        lightest = {booked.node.name: at for at, booked in enumerate(_candidates(self.context))}
+        self.candidates = _candidates(self.context)
+        lightest = {booked.node.name: at for at, booked in enumerate(self.candidates)}
         # Among equally full targets the one that would be emptied last goes first, so that filling and emptying agree.
         self._order = {name: -lightest.get(name, len(lightest)) for name in self.rooms}
 
@@ -128,15 +129,24 @@ def _as_booked(place: Room, booking: Booking) -> BookedNode:
 
 
 def _candidates(context: AdviceContext) -> list[BookedNode]:
-    """Nodes that take work, hold something and are freer than the bound; least held first, then by name."""
+    """Nodes that take work, hold something and are freer than the bound; least GPU-hours at risk first."""
     bound = context.settings.consolidate_min_free_ratio
     light = []
     for booked in context.booking.nodes.values():
         usable = sum(booked.usable) * MILLI
         held = usable - sum(booked.free_milligpu)
         if node_block_cause(booked.node) is None and usable and held > 0 and (usable - held) / usable > bound:
-            light.append((held, booked.node.name, booked))
-    return [booked for _, _, booked in sorted(light, key=lambda row: row[:2])]
+            light.append((_at_risk(booked, context), held, booked.node.name, booked))
+    return [booked for *_, booked in sorted(light, key=lambda row: row[:3])]
+
+
+def _at_risk(booked: BookedNode, context: AdviceContext) -> float:
+    """GPU-hours of work that would be lost if every hold on the node were ended now."""
+    return sum(
+        (stop_risk(hold.job, context, "").work_lost_seconds or 0) * hold.milligpu
+        for holds in booked.holds
+        for hold in holds
+    ) / (MILLI * HOUR_SECONDS)
 
 
 def _try(booked: BookedNode, state: _State, context: AdviceContext, order: int) -> Recommendation | Refusal:
@@ -199,7 +209,7 @@ def _advice(
     subject = Subject(kind="node", name=node.name, node=node.name, pool=node.pool, gpu_model=model)
     risks = [stop_risk(move.job, context, "") for move in moves]
     disrupted = sum(
-        (risk.work_lost_seconds or 0) / 3600 * move.job.shape.milligpu / MILLI
+        (risk.work_lost_seconds or 0) / HOUR_SECONDS * move.job.shape.milligpu / MILLI
         for risk, move in zip(risks, moves, strict=True)
     )
     facts["gpu_hours_at_risk"] = round(disrupted, 2)

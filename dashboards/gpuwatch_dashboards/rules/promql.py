@@ -45,6 +45,12 @@ def reading(spellings: tuple[Spelling, ...], matchers: str = "") -> str:
     return "\n  or ".join(parts)
 
 
+def implausible(*quantities: tuple[Spelling, ...]) -> str:
+    """Samples that `reading` drops for their size: one per device, whichever quantity it is."""
+    spellings = [spelling for quantity in quantities for spelling in quantity]
+    return "\n  or ".join(f"({each.metric} > {each.plausible_max:.15g})" for each in spellings)
+
+
 def per_device(expression: str, extra: str = "") -> str:
     """One series per device (and per `extra` label): copies by pod, replica or MIG instance collapse to the largest."""
     labels = f"{IDENTITY}, {extra}" if extra else IDENTITY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuwatch_dashboards.rules import metrics as m
-from gpuwatch_dashboards.rules.promql import IDENTITY, per_device, reading, with_identity, with_workload
+from gpuwatch_dashboards.rules.promql import IDENTITY, implausible, per_device, reading, with_identity, with_workload
 from gpuwatch_dashboards.thresholds import Thresholds
 
 INTERVAL = "30s"
@@ -13,7 +13,8 @@ INTERVAL_SECONDS = 30
 
 _WHOLE = 'GPU_I_ID=""'
 _INSTANCE = 'GPU_I_ID!=""'
-_PRESENCE = f'{{__name__=~"{m.any_of(m.TEMPERATURE, m.POWER, m.MEMORY_USED, m.UTILIZATION)}"'
+_WATCHED = (m.TEMPERATURE, m.POWER, m.MEMORY_USED, m.UTILIZATION)
+_PRESENCE = f'{{__name__=~"{m.any_of(*_WATCHED)}"'
 _INSTANCES = f'{{__name__=~"{m.any_of(m.MEMORY_USED, m.POWER, m.ENGINE_ACTIVE)}", GPU_I_ID!=""}}'
 # Without honor_labels the plain pod label names the exporter's own pod on every series.
 _HELD = (
@@ -73,9 +74,8 @@ def _devices(thresholds: Thresholds) -> list[tuple[str, str]]:
             "gpuwatch:gpu_nvlink:bytes_per_second / gpuwatch:gpu_nvlink_capacity:bytes_per_second",
         ),
         (
-            "gpuwatch:host_blank_readings:count",
-            f"count by (cluster, hostname) (\n  {with_identity(_PRESENCE + '}')}"
-            f" >= {thresholds.number('blank_reading'):.15g}\n)",
+            "gpuwatch:host_blank_gpus:count",
+            f"count by (cluster, hostname) (\n  {with_identity(f'({implausible(*_WATCHED)})')}\n)",
         ),
         (
             "gpuwatch:host_cordoned:bool",

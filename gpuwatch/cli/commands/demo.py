@@ -25,7 +25,7 @@ def demo(
     once: Annotated[bool, typer.Option("--once", help="Evaluate once, print the summary and end.")] = False,
     port: Annotated[
         int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Where the daemon listens.")
-    ] = 9438,
+    ] = _PORT,
     trace: Annotated[
         str | None, typer.Option("--trace", metavar="NAME|DIR", help="A real trace instead of the generated cluster.")
     ] = None,

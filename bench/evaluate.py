@@ -3,7 +3,8 @@
     python bench/evaluate.py [--trace FOLDER] [--policy fgd] [--load 0.9] [--rounds 3]
 
 Without --trace (and without GPUWATCH_TRACES) a synthetic cluster of the same size is placed. Prints one line per stage,
-then the fragmentation kernel against its plain twin on the same states, and the bars that this machine should meet.
+then the fragmentation kernel against its plain twin on the same states, and the bars. Times taken
+while the load is above the number of CPUs are not the code's.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def main() -> int:
     snapshot = place_stream(empty, trace.jobs, options.policy, until_milligpu=until, seed=7)
     print(
         f"{'openb' if options.trace else 'synthetic'}: {len(snapshot.nodes):,} nodes, {capacity // 1000:,} GPUs, "
-        f"{len(snapshot.jobs):,} jobs, {os.cpu_count()} CPUs"
+        f"{len(snapshot.jobs):,} jobs; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
     )
     print(f"place_stream ({options.policy})  {time.perf_counter() - started:8.3f} s")
     total = _time_stages(snapshot, options.rounds)

@@ -50,7 +50,7 @@ class Consolidate:
     data: tuple[str, ...] = ("which devices each job holds", "CPU and memory requests", "the demand mix")
 
     def run(self, context: AdviceContext) -> Outcome:
-        """Tries the nodes with the least work at risk first; each plan counts on the state that those before it leave."""
+        """Tries the nodes with the least work at risk first; each plan counts on what those before it leave."""
         state = _State(context)
         found: list[Recommendation] = []
         passed: list[Abstention] = []

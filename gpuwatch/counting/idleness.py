@@ -11,9 +11,11 @@ from datetime import datetime
 from typing import Literal
 
 from gpuwatch.counting.measure import Clause, DeviceMeasure, measure
-from gpuwatch.fit.booking import Booking, Hold
+from gpuwatch.fit.booking import BookedNode, Booking, Hold
+from gpuwatch.model.cluster import Gpu
 from gpuwatch.model.jobs import Job
 from gpuwatch.model.settings import AnalysisSettings
+from gpuwatch.model.units import MILLI
 from gpuwatch.model.values import value
 
 IdleState = Literal["active", "idle", "unknown"]
@@ -42,7 +44,7 @@ class IdleVerdict:
 
     state: active (work seen on a device of its own), idle (every device measured idle and every clause held), unknown.
     reason: measured_active, measured_idle, partly_idle, or why there is no verdict (warm_up, age_unknown, terminating,
-    not_bound, devices_not_found, shared_device, insufficient_samples, window_too_short,
+    not_bound, devices_not_found, devices_unknown, shared_device, insufficient_samples, window_too_short,
     no_telemetry and what the source said).
     clauses: those that the verdict rests on, each with its number and bound; the worst device speaks for all.
     loaded: idle, but a large part of some device's memory is in use.
@@ -73,10 +75,7 @@ def age_seconds(since: datetime | None, taken_at: datetime) -> float | None:
 
 def verdict(job: Job, booking: Booking, taken_at: datetime, settings: AnalysisSettings) -> IdleVerdict:
     """Judges one job. Never raises on odd data: what cannot be judged is unknown, with its reason."""
-    held = [
-        (node, at, hold, measure(booking.nodes[node].node.gpus[at], hold, sharers, settings))
-        for node, at, hold, sharers in _holds_of(job, booking)
-    ]
+    held = [row for node in _nodes_of(job) if node in booking.nodes for row in _measured(job, node, booking, settings)]
     if not held:
         return IdleVerdict(
             job_id=job.id, state="unknown", reason="not_bound", detail="it holds no device in the booking"
@@ -114,16 +113,48 @@ def verdict(job: Job, booking: Booking, taken_at: datetime, settings: AnalysisSe
     )
 
 
-def _holds_of(job: Job, booking: Booking) -> Iterator[tuple[str, int, Hold, int]]:
-    """(node, position, hold, number of jobs on that device or instance) for all that the job holds."""
-    for node in dict.fromkeys(member.node for member in job.members if member.node is not None):
-        booked = booking.nodes.get(node)
-        if booked is None:
-            continue
-        for at, holds in enumerate(booked.holds):
-            for hold in holds:
-                if hold.job.id == job.id:
-                    yield node, at, hold, len({h.job.id for h in holds if h.mig_instance == hold.mig_instance})
+def _nodes_of(job: Job) -> dict[str, None]:
+    return dict.fromkeys(member.node for member in job.members if member.node is not None)
+
+
+def _measured(
+    job: Job, node: str, booking: Booking, settings: AnalysisSettings
+) -> Iterator[tuple[str, int, Hold, DeviceMeasure]]:
+    """(node, position, hold, measure) for all that the job holds on a node."""
+    booked = booking.nodes[node]
+    agreed: DeviceMeasure | None = None
+    for at, holds in enumerate(booked.holds):
+        for hold in holds:
+            if hold.job.id != job.id:
+                continue
+            sharers = len({h.job.id for h in holds if h.mig_instance == hold.mig_instance})
+            found = measure(booked.node.gpus[at], hold.mig_instance, sharers, settings)
+            if hold.guessed and found.state != "unknown":
+                agreed = agreed or _wherever_it_is(job, booked, settings)
+                found = found if found.state == agreed.state else agreed
+            yield node, at, hold, found
+
+
+def _wherever_it_is(job: Job, booked: BookedNode, settings: AnalysisSettings) -> DeviceMeasure:
+    """For a job of which nobody says where on the node it runs: a measure only if every place it may be at agrees.
+
+    The booking's guess is good enough to count with, not to judge by: the job may work on the device beside.
+    """
+    shape = job.shape
+    places: list[tuple[Gpu, str | None]] = []
+    for gpu, holds in zip(booked.node.gpus, booked.holds, strict=True):
+        known = [hold for hold in holds if not hold.guessed]
+        if shape.mig_profile:
+            taken = {hold.mig_instance for hold in known}
+            places += [(gpu, i.id) for i in gpu.mig_instances if i.profile == shape.mig_profile and i.id not in taken]
+        elif not gpu.mig_enabled and sum(hold.milligpu for hold in known) + shape.milligpu_per_gpu <= MILLI:
+            places.append((gpu, None))
+    sharers = 1 if shape.mig_profile or shape.milligpu_per_gpu == MILLI else 2
+    found = [measure(gpu, instance, sharers, settings) for gpu, instance in places]
+    if found and len({m.state for m in found}) == 1:
+        return found[0]
+    detail = f"nobody says which of {len(found)} devices it holds, and they differ"
+    return DeviceMeasure(state="unknown", reason="devices_unknown", detail=detail)
 
 
 def _not_booked(job: Job, held: int) -> DeviceMeasure | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from gpuwatch.fit.booking import Hold
 from gpuwatch.model.catalogue import card
 from gpuwatch.model.cluster import Activity, Gpu, MigInstance
 from gpuwatch.model.settings import AnalysisSettings
@@ -61,13 +60,11 @@ class DeviceMeasure:
     loaded: bool = False
 
 
-def measure(gpu: Gpu, hold: Hold, sharers: int, settings: AnalysisSettings) -> DeviceMeasure:
-    """Measures what `hold` holds of `gpu`; `sharers` is the number of jobs that hold the same device or instance."""
-    instance = next((i for i in gpu.mig_instances if i.id == hold.mig_instance), None) if hold.mig_instance else None
-    if hold.mig_instance and instance is None:
-        return DeviceMeasure(
-            state="unknown", reason="unknown_instance", detail=f"no instance {hold.mig_instance} there"
-        )
+def measure(gpu: Gpu, mig_instance: str | None, sharers: int, settings: AnalysisSettings) -> DeviceMeasure:
+    """Measures `gpu`, or one instance of it; `sharers` is the number of jobs that hold the same device or instance."""
+    instance = next((i for i in gpu.mig_instances if i.id == mig_instance), None) if mig_instance else None
+    if mig_instance and instance is None:
+        return DeviceMeasure(state="unknown", reason="unknown_instance", detail=f"no instance {mig_instance} there")
     activity = instance.activity if instance else gpu.activity
     if activity is None:
         reason = "no_telemetry" if instance else gpu.activity_reason or gpu.telemetry_reason or "no_telemetry"

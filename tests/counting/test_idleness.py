@@ -168,6 +168,33 @@ def test_devices_that_nobody_found_are_not_idle():
     assert judge(idle(), job=job).reason == "devices_not_found"
 
 
+def unnamed(*activities, gpus: int = 1, milligpu: int = 1000, more=()) -> IdleVerdict:
+    """The verdict on a job of which nobody says where on its node it runs."""
+    devices = [a_gpu(i, activity=activity) for i, activity in enumerate(activities)]
+    job = a_job("u", "n1", shape=a_shape(gpus=gpus, milligpu=milligpu), started_at=OLD)
+    return verdict(job, book(a_snapshot(a_node(gpus=devices), jobs=[job, *more])), NOW, SETTINGS)
+
+
+def test_a_guessed_device_proves_nothing_while_the_job_may_work_beside_it():
+    assert unnamed(idle(), busy()).reason == "devices_unknown"
+    assert unnamed(busy(), idle()).reason == "devices_unknown"
+    assert unnamed(idle(), None).reason == "devices_unknown"
+
+
+def test_where_all_candidates_agree_a_guess_is_enough():
+    assert unnamed(idle(), idle()).state == "idle"
+    assert unnamed(busy(), busy(), gpus=2).state == "active"
+
+
+def test_devices_that_others_are_known_to_hold_are_no_candidates():
+    other = a_job("k", "n1", [1], started_at=OLD)
+    assert unnamed(idle(), busy(), more=[other]).state == "idle"
+
+
+def test_a_share_of_an_unnamed_working_device_is_not_judged():
+    assert unnamed(busy(), milligpu=250).state == "unknown"
+
+
 def test_an_unbound_job_has_no_verdict():
     assert judge(idle(), job=a_job("j")).reason == "not_bound"
 

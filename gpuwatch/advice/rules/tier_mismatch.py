@@ -111,6 +111,8 @@ def _abstains(job: Job, judged: IdleVerdict) -> tuple[str, str] | None:
         return doubt.reason, doubt.detail
     if judged.reason == "devices_not_found":
         return judged.reason, judged.detail
+    if any(d.guessed for d in judged.devices):
+        return "devices_unknown", "nobody says which devices it holds"
     if any(d.milligpu < MILLI for d in judged.devices) or any(d.measured.state == "shared" for d in judged.devices):
         return "shared_device", "what one job does on a shared device is not known"
     if any(d.measured.mean_ratio is None for d in judged.devices):

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpuwatch.model.codec import snapshot_json_schema
+from gpuwatch.render.metric_catalogue import catalogue_page
 
 DOCS = Path(__file__).parent
 
 GENERATED: dict[str, Callable[[], str]] = {
+    "metrics.md": catalogue_page,
     "snapshot.schema.json": snapshot_json_schema,
 }
 

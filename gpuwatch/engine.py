@@ -32,6 +32,7 @@ from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.what_if import place_what_if
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 STAGES = ("booking", "waterfall", "mix", "fragmentation", "demand", "forecast", "advice")
 
@@ -43,7 +44,7 @@ class _Stages:
         self._observe = observe
         self.failures: list[StageFailure] = []
 
-    def run(self, stage: str, work: Callable[[], T], instead: T) -> T:
+    def run(self, stage: str, work: Callable[[], T], instead: U) -> T | U:
         started = time.perf_counter()
         try:
             return work()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from gpuwatch.model.evaluation import (
@@ -79,10 +80,20 @@ def an_evaluation(**fields) -> Evaluation:
         "cluster": "test",
         "snapshot_taken_at": NOW,
         "waterfall": a_waterfall(),
-        "waterfall_scopes": (a_waterfall(pool="a"), Waterfall(pool="b"), a_waterfall(gpu_model="H100-80")),
+        "waterfall_scopes": (
+            a_waterfall(pool="a"),
+            Waterfall(pool="b"),
+            a_waterfall(gpu_model="H100-80"),
+            a_waterfall(pool="a", gpu_model="H100-80"),
+        ),
         "fragmentation": FragmentationReport(
             overall=scope,
-            scopes=(empty,),
+            scopes=(
+                replace(scope, pool="a"),
+                empty,
+                replace(scope, gpu_model="H100-80"),
+                replace(scope, pool="a", gpu_model="H100-80"),
+            ),
             shapes=(ShapeFit(shape=a_shape(8), share_ratio=1.0, fits_now=0, stranded_milligpu=5_000.0),),
             mix_basis="12 jobs",
         ),

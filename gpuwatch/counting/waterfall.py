@@ -12,12 +12,11 @@ from datetime import datetime
 
 from gpuwatch.counting.idleness import IdleState, verdict
 from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
-from gpuwatch.model.cluster import Gpu
+from gpuwatch.model.cluster import UNKNOWN_MODEL, Gpu
 from gpuwatch.model.evaluation import Waterfall
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.units import MILLI
 
-UNKNOWN_MODEL = "unknown"
 UNHEALTHY = "unhealthy"
 UNHEALTHY_HELD = "unhealthy_held"
 _COMPUTE_SLICES = 7
@@ -32,7 +31,7 @@ _States = dict[tuple[str, str, int, str | None], IdleState]  # (job, node, posit
 def waterfalls(
     booking: Booking, taken_at: datetime, settings: AnalysisSettings
 ) -> tuple[Waterfall, tuple[Waterfall, ...]]:
-    """The overall waterfall, then one per pool and one per model, each kind sorted by name."""
+    """The overall waterfall, then one per pool, one per model and one per (pool, model), each kind sorted by name."""
     states = _states(booking, taken_at, settings)
     cells: dict[tuple[str, str], _Cell] = defaultdict(lambda: defaultdict(int))
     for booked in booking.nodes.values():
@@ -42,6 +41,7 @@ def waterfalls(
     models = sorted({model for _, model in cells})
     scopes = [_sum((cells[key] for key in cells if key[0] == pool), pool=pool) for pool in pools]
     scopes += [_sum((cells[key] for key in cells if key[1] == model), gpu_model=model) for model in models]
+    scopes += [_sum([cells[pool, model]], pool=pool, gpu_model=model) for pool, model in sorted(cells)]
     return _sum(cells.values()), tuple(scopes)
 
 

@@ -10,6 +10,7 @@ from gpuwatch.fit.booking import Booking
 from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, columns_of
 from gpuwatch.fit.fleet_fit import members_that_fit
 from gpuwatch.fragmentation.kernel import CAUSES, MixTable, fragment_by_cause, fragment_per_shape, mix_table
+from gpuwatch.model.cluster import UNKNOWN_MODEL
 from gpuwatch.model.evaluation import FragmentationReport, FragmentationScope, ShapeFit
 from gpuwatch.model.mix import DemandMix
 
@@ -28,7 +29,7 @@ def fragmentation_report(booking: Booking, mix: DemandMix) -> FragmentationRepor
     models = [stranded.scope(columns.model == at, gpu_model=name) for at, name in enumerate(columns.models)]
     return FragmentationReport(
         overall=stranded.scope(np.ones(1, dtype=np.bool_)),
-        scopes=(*pools, *models),
+        scopes=(*pools, *models, *stranded.cells()),
         shapes=shape_fits(columns, mix, table),
         mix_basis=mix.basis,
         mix_coverage_ratio=mix.coverage_ratio,
@@ -83,6 +84,14 @@ class Stranded:
             cpu_only_milligpu=cpu_only,
             reason=self._reason(free, known, mask),
         )
+
+    def cells(self) -> list[FragmentationScope]:
+        """One scope per (pool, model) that has devices, sorted by name: the scopes whose capacities add up."""
+        pool, model = np.broadcast_arrays(self.columns.pool[:, None], self.columns.model)
+        present = self.columns.gpu_index >= 0
+        there = np.unique(np.stack([pool[present], model[present]]), axis=1).T.tolist()
+        named = ((self.columns.pools[p], self.columns.models[m] if m >= 0 else UNKNOWN_MODEL, p, m) for p, m in there)
+        return [self.scope((pool == p) & (model == m) & present, pool=a, gpu_model=b) for a, b, p, m in sorted(named)]
 
     def _reason(self, free: int, known: bool, mask: BoolArray) -> str | None:
         if not free:

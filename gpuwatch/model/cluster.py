@@ -9,6 +9,8 @@ from gpuwatch.model.values import value
 
 Health = Literal["healthy", "unhealthy", "unknown"]
 
+UNKNOWN_MODEL = "unknown"  # how a scope of devices whose model nobody tells is called
+
 # Why a node's free devices cannot be scheduled, in the order in which one cause is charged when several hold.
 BLOCK_CAUSES = ("not_ready", "powered_down", "maintenance", "cordoned", "tainted", "reserved")
 

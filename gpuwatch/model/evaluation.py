@@ -34,6 +34,11 @@ class Waterfall:
     health_unknown_milligpu: int = 0  # counted as healthy, nobody vouches for it
     blocked: dict[str, int] = field(default_factory=dict)  # cause -> milligpu
 
+    @property
+    def is_cell(self) -> bool:
+        """One model in one pool: cells do not overlap, so their capacities add up to every wider scope."""
+        return self.pool is not None and self.gpu_model is not None
+
 
 @value
 class ShapeFit:
@@ -58,6 +63,11 @@ class FragmentationScope:
     by_cause: dict[str, float] = field(default_factory=dict)  # no_access, gpu_lacking, cpu_lacking, both_lacking
     cpu_only_milligpu: float = 0.0  # the part of the published F that CPU-only shapes add, apart from the headline
     reason: str | None = None
+
+    @property
+    def is_cell(self) -> bool:
+        """One model in one pool: cells do not overlap, so their capacities add up to every wider scope."""
+        return self.pool is not None and self.gpu_model is not None
 
 
 @value

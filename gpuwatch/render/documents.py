@@ -74,7 +74,13 @@ def recommendations_document(
     """Ranked advice; pass a selection to print fewer. `skipped` names what no rule would judge."""
     chosen = evaluation.recommendations if recommendations is None else recommendations
     unjudged = evaluation.abstentions if abstentions is None else abstentions
-    return _envelope("recommendations", evaluation, items=plain(list(chosen)), skipped=plain(list(unjudged)))
+    return _envelope(
+        "recommendations",
+        evaluation,
+        items=plain(list(chosen)),
+        skipped=plain(list(unjudged)),
+        waterfall=_waterfall(evaluation.waterfall) if evaluation.waterfall else None,
+    )
 
 
 def placement_document(advice: PlacementAdvice, evaluation: Evaluation) -> Document:

@@ -25,7 +25,7 @@ METRICS: tuple[Metric, ...] = (
         "gpuwatch_gpus",
         "gauge",
         (*_SCOPE, "state"),
-        "GPUs by state of the waterfall; a scope is one pool, one model, or all",
+        "GPUs by state of the waterfall, of one model in one pool: sums over pools and models are right",
         "the stage behind it failed",
     ),
     Metric(
@@ -147,8 +147,9 @@ Served at `/metrics`, for Prometheus, in its text format or OpenMetrics. Made fr
 `gpuwatch/render/metric_catalogue.py`; do not edit this page by hand.
 
 - A value that is not known is absent. It is never 0.
-- `pool` and `gpu_model` are `all` where a sample speaks of every pool or every model. A sum over one of them must leave
-  `all` out, for example `sum(gpuwatch_gpus{state="free", pool!="all", gpu_model="all"})`.
+- Counts of GPUs add up over pools and models: `sum by (state) (gpuwatch_gpus)` is the cluster's waterfall.
+- An index does not add up, so `gpuwatch_fragmentation_index` is sent for every scope: `pool` and `gpu_model` are `all`
+  where it speaks of every pool or every model.
 - `pool="*"` is the demand of jobs that name no pool.
 - `forecast_quantile` is not called `quantile`, which is kept for summaries and refused elsewhere by `promtool`.
 - No label holds a job, a pod, a node or a device: the number of series stays bounded.

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from gpuwatch.model.evaluation import Evaluation, Forecast, FragmentationScope, Waterfall
+from gpuwatch.model.evaluation import Evaluation, Forecast
 from gpuwatch.model.snapshot import Finding, SourceHealth
 from gpuwatch.model.units import MILLI
 from gpuwatch.render.metric_catalogue import METRICS
@@ -81,14 +81,11 @@ def registry(evaluation: Evaluation | None, operation: Operation | None = None) 
     return made
 
 
-def _scope(of: Waterfall | FragmentationScope) -> tuple[str, str]:
-    return of.pool or ALL, of.gpu_model or ALL
-
-
 def _counts(evaluation: Evaluation) -> Iterator[Sample]:
-    overall = [evaluation.waterfall] if evaluation.waterfall else []
-    for each in (*overall, *evaluation.waterfall_scopes):
-        labels = (evaluation.cluster, *_scope(each))
+    for each in evaluation.waterfall_scopes:
+        if not each.is_cell:
+            continue  # a sum over the cells is the wider scope; sending that too would count its GPUs again
+        labels = (evaluation.cluster, each.pool or ALL, each.gpu_model or ALL)
         for state in _STATES:
             yield "gpuwatch_gpus", (*labels, state), getattr(each, f"{state}_milligpu") / MILLI
         blocked = each.installed_milligpu - each.schedulable_milligpu
@@ -102,13 +99,14 @@ def _fragmentation(evaluation: Evaluation) -> Iterator[Sample]:
     if report is None:
         return
     for each in (report.overall, *report.scopes):
-        labels = (evaluation.cluster, *_scope(each))
-        yield "gpuwatch_gpus", (*labels, "stranded"), each.stranded_milligpu / MILLI
+        labels = (evaluation.cluster, each.pool or ALL, each.gpu_model or ALL)
         if each.fragmentation_index is not None:
             yield "gpuwatch_fragmentation_index", labels, each.fragmentation_index
-        if each.gpu_model is None:
+        if each.is_cell:
+            yield "gpuwatch_gpus", (*labels, "stranded"), each.stranded_milligpu / MILLI
+        elif each.pool is not None:
             for cause, milligpu in each.by_cause.items():
-                yield "gpuwatch_stranded_milligpu", (evaluation.cluster, each.pool or ALL, cause), milligpu
+                yield "gpuwatch_stranded_milligpu", (evaluation.cluster, each.pool, cause), milligpu
     fits: Counter[str] = Counter()
     for shape in sorted(report.shapes, key=lambda s: (-s.share_ratio, s.shape.label))[:_MAX_SHAPES]:
         # Two shapes may print alike (memory is rounded): one series must not be sent twice.

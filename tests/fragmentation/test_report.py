@@ -58,9 +58,12 @@ def test_causes_by_model_and_by_cpu():
 def test_scopes_add_up():
     nodes = a_node("a", pool="p"), a_node("b", 4, model="T4", pool="q"), a_node("c", 2, pool="q")
     found = report(a_snapshot(*nodes, arrivals=asked(t4=1, one=2, eight=1, cpu=1)))
-    for pick in ("pool", "gpu_model"):
-        scopes = [scope for scope in found.scopes if getattr(scope, pick) is not None]
-        assert len(scopes) == 2
+    by_pool = [s for s in found.scopes if s.gpu_model is None]
+    by_model = [s for s in found.scopes if s.pool is None]
+    cells = [s for s in found.scopes if s.is_cell]
+    assert (*by_pool, *by_model, *cells) == found.scopes
+    assert [(s.pool, s.gpu_model) for s in cells] == [("p", "H100-80"), ("q", "H100-80"), ("q", "T4")]
+    for scopes in (by_pool, by_model, cells):
         assert sum(s.free_milligpu for s in scopes) == found.overall.free_milligpu
         assert sum(s.stranded_milligpu for s in scopes) == pytest.approx(found.overall.stranded_milligpu)
 

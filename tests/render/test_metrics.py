@@ -62,12 +62,11 @@ def test_no_label_can_hold_a_job_or_a_device():
 
 def test_values_are_those_of_the_evaluation():
     found = values(an_evaluation())
-    assert found["gpuwatch_gpus", "test", "all", "all", "idle_held"] == 3.0
-    assert found["gpuwatch_gpus", "test", "all", "all", "blocked"] == 2.0
-    assert found["gpuwatch_gpus", "test", "all", "all", "stranded"] == 1.25
-    assert found["gpuwatch_gpus", "test", "a", "all", "free"] == 5.0
-    assert found["gpuwatch_gpus", "test", "all", "H100-80", "free"] == 5.0
-    assert found["gpuwatch_blocked_gpus", "test", "all", "all", "cordoned"] == 1.0
+    assert found["gpuwatch_gpus", "test", "a", "H100-80", "idle_held"] == 3.0
+    assert found["gpuwatch_gpus", "test", "a", "H100-80", "blocked"] == 2.0
+    assert found["gpuwatch_gpus", "test", "a", "H100-80", "stranded"] == 1.25
+    assert found["gpuwatch_blocked_gpus", "test", "a", "H100-80", "cordoned"] == 1.0
+    assert found["gpuwatch_stranded_milligpu", "test", "a", "gpu_lacking"] == 1250.0
     assert found["gpuwatch_pending_gpus", "test", "a", "all"] == 2.0
     assert found["gpuwatch_forecast_gpus", "test", "a", "all", "1h", "mean"] == 10.0
     assert found["gpuwatch_forecast_gpus", "test", "a", "all", "6h", "0.9"] == 17.0
@@ -78,6 +77,14 @@ def test_values_are_those_of_the_evaluation():
     assert found["gpuwatch_snapshot_age_seconds", "test"] == 42.0
     assert found["gpuwatch_source_age_seconds", "prometheus:a"] == 42.0
     assert found["gpuwatch_evaluation_failures_total", "read"] == 3.0
+
+
+def test_sums_over_pools_and_models_count_every_gpu_once():
+    evaluation = an_evaluation()
+    found = values(evaluation)
+    for state in ("installed", "allocated", "free"):
+        total = sum(number for key, number in found.items() if key[0] == "gpuwatch_gpus" and key[4] == state)
+        assert total * 1000 == getattr(evaluation.waterfall, f"{state}_milligpu")
 
 
 def test_what_is_not_known_is_absent_never_zero():

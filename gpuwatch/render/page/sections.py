@@ -153,15 +153,15 @@ def scopes_section(evaluation: Evaluation) -> Markup:
     """Every pool and every model on one line each."""
     report = evaluation.fragmentation
     scopes = {(each.pool, each.gpu_model): each for each in (report.scopes if report else ())}
-    rows = [_scope_row(each, scopes.get((each.pool, each.gpu_model))) for each in evaluation.waterfall_scopes]
+    wide = [each for each in evaluation.waterfall_scopes if not each.is_cell]
+    rows = [_scope_row(each, scopes.get((each.pool, each.gpu_model))) for each in wide]
     head = ("scope", "", "installed", "allocated", "idle-held", "free", "stranded", "blocked", "index")
     body = table(head, rows, numbers_from=2) if rows else tag("p", "Nothing is installed.", class_="soft")
     return tag("section", [tag("h2", "Pools and models, in GPUs"), body, legend()], id="pools")
 
 
 def _scope_row(each: Waterfall, scope: FragmentationScope | None) -> tuple[Content, ...]:
-    kind = "pool" if each.gpu_model is None else "model" if each.pool is None else ""
-    name = " / ".join(part for part in (each.pool, each.gpu_model) if part)
+    kind, name = ("pool", each.pool) if each.gpu_model is None else ("model", each.gpu_model)
     index = scope.fragmentation_index if scope else None
     blocked = each.installed_milligpu - each.schedulable_milligpu
     return (

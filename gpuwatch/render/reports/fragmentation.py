@@ -125,7 +125,7 @@ def fits_sections(report: FragmentationReport | None, most: int | None = None) -
 def _scope_sections(report: FragmentationReport | None) -> tuple[Section, ...]:
     if report is None:
         return ()
-    rows = tuple(_row(each) for each in report.scopes)
+    rows = tuple(_row(each) for each in report.scopes if not each.is_cell)
     return (Table(title="By pool and by model", columns=_SCOPE_COLUMNS, rows=rows),)
 
 

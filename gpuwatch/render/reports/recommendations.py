@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from gpuwatch.model.evaluation import Evaluation, Recommendation
+from gpuwatch.model.evaluation import Evaluation, Recommendation, Waterfall
+from gpuwatch.model.units import gpus
 from gpuwatch.render.documents import recommendations_document
 from gpuwatch.render.plain import time_text
 from gpuwatch.render.report import Cell, Column, Lines, Report, Section, Table
@@ -46,6 +47,8 @@ def recommendations_report(
         sections += [_commands(rank, item) for rank, item in enumerate(chosen, start=1)]
     unjudged = len(evaluation.abstentions)
     notes = [] if chosen else ["no recommendation matches"]
+    if evaluation.waterfall is not None:
+        sections.insert(0, Lines(title="", lines=(counted_line(evaluation.waterfall),)))
     if unjudged:
         notes.append(f"{unjudged} subjects were looked at and not judged; -o json lists them under skipped")
     return Report(
@@ -54,6 +57,14 @@ def recommendations_report(
         sections=tuple(sections),
         flat=flat,
         notes=tuple(notes),
+    )
+
+
+def counted_line(counted: Waterfall) -> str:
+    """The count that the advice stands on, in one sentence."""
+    return (
+        f"Of {gpus(counted.installed_milligpu)} installed GPUs {gpus(counted.allocated_milligpu)} are allocated "
+        f"({gpus(counted.idle_held_milligpu)} of them idle-held) and {gpus(counted.free_milligpu)} are free."
     )
 
 

@@ -30,7 +30,7 @@ def waterfall_sections(evaluation: Evaluation, scopes: bool = True) -> tuple[Sec
         return (Lines(title="GPUs counted", lines=("The count is missing: its stage failed (see gpuwatch doctor).",)),)
     sections: list[Section] = [_chart(evaluation.waterfall)]
     if scopes and evaluation.waterfall_scopes:
-        rows = tuple(waterfall_row(each) for each in evaluation.waterfall_scopes)
+        rows = tuple(waterfall_row(each) for each in evaluation.waterfall_scopes if not each.is_cell)
         sections.append(Table(title="By pool and by model", columns=SCOPE_COLUMNS, rows=rows))
     return tuple(sections)
 

@@ -37,11 +37,14 @@ def test_the_ladder_holds_and_scopes_add_up(snapshot):
         assert w.free_milligpu == w.schedulable_milligpu - w.allocated_milligpu
         assert all(getattr(w, name) >= 0 for name in NUMBERS)
         assert all(milligpu > 0 for milligpu in w.blocked.values())
-    by_pool = [w for w in scopes if w.pool is not None]
-    by_model = [w for w in scopes if w.gpu_model is not None]
-    assert len(by_pool) + len(by_model) == len(scopes)
+    by_pool = [w for w in scopes if w.gpu_model is None]
+    by_model = [w for w in scopes if w.pool is None]
+    cells = [w for w in scopes if w.pool is not None and w.gpu_model is not None]
+    assert (*by_pool, *by_model, *cells) == scopes
     assert [w.pool for w in by_pool] == sorted({n.pool for n in snapshot.nodes if n.gpus})
-    for kind in (by_pool, by_model):
+    assert [w.gpu_model for w in by_model] == sorted({g.model or "unknown" for n in snapshot.nodes for g in n.gpus})
+    assert [(w.pool, w.gpu_model) for w in cells] == sorted((w.pool, w.gpu_model) for w in cells)
+    for kind in (by_pool, by_model, cells):
         for name in NUMBERS:
             assert sum(getattr(w, name) for w in kind) == getattr(overall, name)
 
@@ -123,4 +126,4 @@ def test_overheld_devices_never_overstate_idleness():
 
 def test_models_nobody_names_get_their_own_scope():
     _, scopes = waterfalls(book(a_snapshot(a_node(gpus=[a_gpu(0, model=None), a_gpu(1)]))), NOW, SETTINGS)
-    assert [w.gpu_model for w in scopes if w.gpu_model] == ["H100-80", "unknown"]
+    assert [w.gpu_model for w in scopes if w.pool is None] == ["H100-80", "unknown"]

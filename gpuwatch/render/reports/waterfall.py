@@ -51,20 +51,22 @@ def waterfall_row(counted: Waterfall) -> dict[str, str | int | float | bool | No
 
 
 def _chart(counted: Waterfall) -> Chart:
-    installed = counted.installed_milligpu
-    bars = [Bar(step, getattr(counted, f"{step}_milligpu") / MILLI, note) for step, note in _STEPS]
+    bars: list[Bar] = []
+    for step, note in _STEPS:
+        bars.append(Bar(step, getattr(counted, f"{step}_milligpu") / MILLI, note))
+        if step == "healthy" and counted.health_unknown_milligpu:
+            unsure = f"{gpus(counted.health_unknown_milligpu)} of them only because nobody reports their health"
+            bars[-1] = Bar(step, bars[-1].value, unsure)
+        if step == "schedulable":
+            bars += [
+                Bar(f"  {cause.replace('_', ' ')}", amount / MILLI, "blocked: installed and not schedulable")
+                for cause, amount in sorted(counted.blocked.items())
+                if amount
+            ]
     rest = (
         ("  idle held", counted.idle_held_milligpu, "held and proven to do no work"),
         ("  unknown", counted.activity_unknown_milligpu, "held, and nobody can say whether they work"),
         ("free", counted.free_milligpu, "schedulable and not held"),
-        *(
-            ("  blocked", amount, cause.replace("_", " "))
-            for cause, amount in sorted(counted.blocked.items())
-            if amount
-        ),
     )
     bars += [Bar(label, amount / MILLI, note) for label, amount, note in rest]
-    if counted.health_unknown_milligpu:
-        note = f"{gpus(counted.health_unknown_milligpu)} of them only because nobody reports their health"
-        bars[1] = Bar("healthy", bars[1].value, note)
-    return Chart(title="GPUs counted", unit="GPUs", bars=tuple(bars), full=installed / MILLI)
+    return Chart(title="GPUs counted", unit="GPUs", bars=tuple(bars), full=counted.installed_milligpu / MILLI)

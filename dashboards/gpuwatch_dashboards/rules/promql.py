@@ -15,24 +15,34 @@ _WORKLOAD = ("exported_pod", "pod_name", "hpc_job", "pod")
 _NAMESPACE = ("exported_namespace", "pod_namespace", "namespace")
 
 
-def _first_label(expression: str, target: str, candidates: tuple[str, ...]) -> str:
+_FIRST = ";*([^;]+)(;.*)?"
+_FIRST_WITHOUT_PORT = ";*([^;]+?)(:[0-9]+)?(;.*)?"
+
+
+def _first_label(expression: str, target: str, candidates: tuple[str, ...], pattern: str = _FIRST) -> str:
     names = ", ".join(f'"{name}"' for name in candidates)
     joined = f'label_join({expression}, "gw_join", ";", {names})'
-    return f'label_replace({joined}, "{target}", "$1", "gw_join", ";*([^;]+?)(:[0-9]+)?(;.*)?")'
+    return f'label_replace({joined}, "{target}", "$1", "gw_join", "{pattern}")'
 
 
 def with_identity(expression: str) -> str:
     """`expression` with hostname, uuid and model set whichever spelling the exporter used."""
-    for target, candidates in (("hostname", _HOST), ("uuid", _UUID), ("model", _MODEL)):
-        expression = _first_label(expression, target, candidates)
-    return expression
+    expression = _first_label(expression, "hostname", _HOST, _FIRST_WITHOUT_PORT)
+    return _first_label(_first_label(expression, "uuid", _UUID), "model", _MODEL)
 
 
 def with_workload(expression: str) -> str:
     """`expression` with namespace and workload (pod or batch job) set whichever spelling the exporter used."""
-    for target, candidates in (("workload", _WORKLOAD), ("namespace", _NAMESPACE)):
-        expression = _first_label(expression, target, candidates)
-    return expression
+    return _first_label(_first_label(expression, "workload", _WORKLOAD), "namespace", _NAMESPACE)
+
+
+def seen_devices(expression: str, *, workloads: bool = False) -> str:
+    """One series of value 1 per device (and workload) as the exporters spell it.
+
+    Rewriting labels is the dear part of a rule, so many metrics of one device are made one series before it.
+    """
+    labels = ("cluster", "gpu", *_HOST, *_UUID, *_MODEL, *((*_WORKLOAD, *_NAMESPACE) if workloads else ()))
+    return f"group by ({', '.join(labels)}) ({expression})"
 
 
 def reading(spellings: tuple[Spelling, ...], matchers: str = "") -> str:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from gpuwatch_dashboards.rules import metrics as m
-from gpuwatch_dashboards.rules.promql import IDENTITY, implausible, per_device, reading, with_identity, with_workload
+from gpuwatch_dashboards.rules.promql import (
+    IDENTITY,
+    implausible,
+    per_device,
+    reading,
+    seen_devices,
+    with_identity,
+    with_workload,
+)
 from gpuwatch_dashboards.thresholds import Thresholds
 
 INTERVAL = "30s"
@@ -27,12 +35,13 @@ _QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
 
 def _devices(thresholds: Thresholds) -> list[tuple[str, str]]:
     used = "gpuwatch:gpu_memory_used:bytes"
+    held = seen_devices(_HELD, workloads=True)
     return [
-        ("gpuwatch:gpu_present:bool", f"group by ({IDENTITY}) (\n  {with_identity(_PRESENCE + '}')}\n)"),
-        ("gpuwatch:gpu_mig:bool", f"group by ({IDENTITY}) (\n  {with_identity(_INSTANCES)}\n)"),
+        ("gpuwatch:gpu_present:bool", f"group by ({IDENTITY}) (\n  {with_identity(seen_devices(_PRESENCE + '}'))}\n)"),
+        ("gpuwatch:gpu_mig:bool", f"group by ({IDENTITY}) (\n  {with_identity(seen_devices(_INSTANCES))}\n)"),
         (
             "gpuwatch:gpu_workload:info",
-            f"group by ({IDENTITY}, namespace, workload) (\n  {with_workload(with_identity(f'({_HELD})'))}\n)",
+            f"group by ({IDENTITY}, namespace, workload) (\n  {with_workload(with_identity(held))}\n)",
         ),
         (
             "gpuwatch:gpu_allocated:bool",

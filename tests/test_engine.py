@@ -1,0 +1,157 @@
+"""One evaluation: equal for equal input, whole on odd input, and standing when one of its stages breaks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from gpuwatch import engine
+from gpuwatch.errors import InputError
+from gpuwatch.model.cluster import Node
+from gpuwatch.model.evaluation import PlacementRequest
+from gpuwatch.model.history import History
+from gpuwatch.model.settings import AnalysisSettings
+from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.simulate.cluster import simulate
+from tests.builders import NOW, a_gpu, a_job, a_node, a_shape, a_snapshot, busy, idle
+
+SETTINGS = AnalysisSettings()
+OLD = NOW - timedelta(days=3)
+
+
+def evaluated(snapshot: ClusterSnapshot, history: History | None = None, settings: AnalysisSettings = SETTINGS):
+    return engine.evaluate(snapshot, history or History(), settings)
+
+
+def test_equal_input_gives_an_equal_evaluation() -> None:
+    world = simulate(seed=3, taken_at=NOW)
+    first, second = (evaluated(world.snapshot, world.history) for _ in range(2))
+    assert first == second
+    assert first.failures == ()
+    assert len(first.id) == 12
+
+
+def test_the_id_is_the_same_in_another_process() -> None:
+    code = (
+        "from gpuwatch import engine; from gpuwatch.simulate.cluster import simulate; from tests.builders import NOW;"
+        "from gpuwatch.model.settings import AnalysisSettings; w = simulate(seed=3, taken_at=NOW);"
+        "print(engine.evaluation_id(w.snapshot, w.history, AnalysisSettings()))"
+    )
+    ids = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(ids) == 1
+
+
+def test_any_change_of_input_changes_the_id() -> None:
+    world = simulate(seed=3, taken_at=NOW)
+    base = engine.evaluation_id(world.snapshot, world.history, SETTINGS)
+    assert engine.evaluation_id(world.snapshot, History(), SETTINGS) != base
+    assert engine.evaluation_id(world.snapshot, world.history, replace(SETTINGS, idle_peak_ratio=0.02)) != base
+    later = replace(world.snapshot, taken_at=NOW + timedelta(seconds=1))
+    assert engine.evaluation_id(later, world.history, SETTINGS) != base
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        a_snapshot(),
+        a_snapshot(Node(name="cpu-only", cpu_allocatable_millicores=64_000)),
+        a_snapshot(a_node("n", 0), jobs=[a_job("waits", shape=a_shape(8))]),
+    ],
+    ids=["empty", "without GPUs", "a job waits for GPUs that do not exist"],
+)
+def test_clusters_without_gpus(snapshot: ClusterSnapshot) -> None:
+    found = evaluated(snapshot)
+    assert found.failures == ()
+    assert found.waterfall is not None
+    assert found.waterfall.installed_milligpu == 0
+    assert found.fragmentation is not None
+    assert found.fragmentation.overall.fragmentation_index is None
+    assert found.fragmentation.overall.reason
+    assert found.recommendations == ()
+
+
+def test_nothing_free_has_no_index() -> None:
+    node = a_node("n", 2)
+    found = evaluated(a_snapshot(node, jobs=[a_job("j", "n", [0, 1])]))
+    assert found.waterfall is not None
+    assert found.waterfall.free_milligpu == 0
+    assert found.fragmentation is not None
+    assert found.fragmentation.overall.fragmentation_index is None
+
+
+def test_odd_bookings_are_findings_and_counts_stay_whole() -> None:
+    jobs = [
+        a_job("nowhere", "gone", [0]),
+        a_job("first", "n", [0, 1]),
+        a_job("second", "n", [1]),
+        a_job("third", "n", shape=a_shape(4)),
+    ]
+    found = evaluated(a_snapshot(a_node("n", 2), jobs=jobs))
+    assert {"unknown_node", "over_allocated"} <= {finding.code for finding in found.findings}
+    assert found.waterfall is not None
+    assert found.waterfall.allocated_milligpu == 2_000
+    assert found.failures == ()
+
+
+def test_a_broken_stage_is_named_and_the_others_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise InputError("the mix is odd", code="odd_mix")
+
+    monkeypatch.setattr(engine, "forecast_all", broken)
+    seen: list[str] = []
+    world = simulate(seed=3, taken_at=NOW)
+    found = engine.evaluate(world.snapshot, world.history, SETTINGS, observe=lambda stage, seconds: seen.append(stage))
+    assert [(f.stage, f.code, f.detail) for f in found.failures] == [("forecast", "odd_mix", "the mix is odd")]
+    assert found.forecasts == ()
+    assert found.waterfall is not None
+    assert found.recommendations
+    assert tuple(seen) == engine.STAGES
+
+
+def test_the_planted_cases_are_found() -> None:
+    world = simulate(seed=7, taken_at=NOW)
+    found = evaluated(world.snapshot, world.history)
+    assert {r.rule for r in found.recommendations} == {"idle_held", "tier_mismatch", "consolidate"}
+    for item in found.recommendations:
+        assert item.evidence
+        assert item.commands
+        assert all(command.undo for command in item.commands)
+        assert item.recoverable.cost is not None or item.recoverable.missing
+
+
+def test_unknown_is_never_idle() -> None:
+    silent = a_node("silent", [a_gpu(0), a_gpu(1)])
+    told = a_node("told", [a_gpu(0, activity=idle()), a_gpu(1, activity=busy())])
+    jobs = [
+        a_job("silent", "silent", [0, 1], started_at=OLD),
+        a_job("idle", "told", [0], started_at=OLD),
+        a_job("busy", "told", [1], started_at=OLD),
+    ]
+    found = evaluated(a_snapshot(silent, told, jobs=jobs))
+    assert found.waterfall is not None
+    assert found.waterfall.idle_held_milligpu == 1_000
+    assert found.waterfall.activity_unknown_milligpu == 2_000
+    assert {r.subject.name for r in found.recommendations if r.rule == "idle_held"} == {"ml/idle"}
+
+
+def test_a_placement_refers_to_its_evaluation() -> None:
+    snapshot = a_snapshot(a_node("n", 8))
+    advice = engine.place(snapshot, PlacementRequest(shape=a_shape(8)), SETTINGS, "abc")
+    assert advice.evaluation_id == "abc"
+    assert advice.feasible
+    assert advice.choices[0].assignments[0].node == "n"

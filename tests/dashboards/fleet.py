@@ -5,9 +5,12 @@ Two hosts are written by hand in the two name generations; one of them is idle, 
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import generate_latest
 
 from gpuwatch.engine import evaluate
+from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import SourceHealth
 from gpuwatch.render.metrics import Operation, registry
@@ -22,15 +25,34 @@ HOSTS = {
 }
 
 
-def daemon_page() -> str:
-    """What /metrics of the daemon says about the generated cluster, from a real evaluation."""
+@cache
+def evaluation() -> Evaluation:
+    """A real evaluation of the generated cluster."""
     made = simulate(seed=7)
-    taken_at = made.snapshot.taken_at
-    evaluation = evaluate(made.snapshot, made.history, AnalysisSettings())
-    assert evaluation.failures == ()
+    done = evaluate(made.snapshot, made.history, AnalysisSettings())
+    assert done.failures == ()
+    return done
+
+
+def fleet_counts() -> dict[str, int]:
+    """The waterfall of the whole cluster in thousandths of a device."""
+    whole = evaluation().waterfall
+    assert whole is not None
+    return {
+        "installed": whole.installed_milligpu,
+        "schedulable": whole.schedulable_milligpu,
+        "blocked": whole.installed_milligpu - whole.schedulable_milligpu,
+        "allocated": whole.allocated_milligpu,
+        "idle_held": whole.idle_held_milligpu,
+    }
+
+
+def daemon_page() -> str:
+    """What /metrics of the daemon says about it."""
+    taken_at = evaluation().snapshot_taken_at
     source = SourceHealth(name="generated", kind="generated", ok=True, observed_at=taken_at)
     operation = Operation(now=taken_at, sources=(source,), stage_seconds={"fit": 0.1}, evaluations=1, ready=True)
-    return generate_latest(registry(evaluation, operation)).decode()
+    return generate_latest(registry(evaluation(), operation)).decode()
 
 
 def dcgm_page(host: str, gpus: int = 4) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.dashboards.board import BOARDS, filled, queries
-from tests.dashboards.fleet import HOSTS, daemon_page, dcgm_page
+from tests.dashboards.fleet import HOSTS, daemon_page, dcgm_page, fleet_counts
 from tests.dashboards.prometheus import Prometheus, pages, running
 
 pytestmark = pytest.mark.server
@@ -87,15 +87,33 @@ def test_the_cluster_list_is_filled(server: Prometheus) -> None:
         assert server.get("label/cluster/values", **{"match[]": selector}) == ["demo"]
 
 
+def now(server: Prometheus, title: str) -> list[float]:
+    """What the first query of a panel says at this moment."""
+    target = next(t for _, p, t in TARGETS if p["title"] == title)
+    return values(server.instant(filled(target["expr"])))
+
+
 def test_numbers_agree_with_the_pages(server: Prometheus) -> None:
-    tiles = {p["title"]: t for _, p, t in TARGETS}
-    assert values(answer(server, tiles["Power"])) == [4 * (655 + 110 + 690 + 90)]
-    assert values(answer(server, tiles["Exporters down"])) == [1.0]
-    assert set(values(answer(server, tiles["Hottest device by model"]))) == {86.0}
-    assert set(values(answer(server, tiles["Smallest distance to slowdown by model"]))) == {1.0}
-    assert values(server.instant("gpuwatch:cluster_utilization:avg")) == pytest.approx([(0.91 + 0.97) / 4])
-    held = server.instant("sum(gpuwatch:gpu_allocated:bool)")
-    assert values(held) == [12.0]
+    assert now(server, "Power") == [4 * (655 + 110 + 690 + 90)]
+    assert now(server, "Exporters down") == [1.0]
+    assert now(server, "Hottest device by model") == [86.0]
+    assert now(server, "Smallest distance to slowdown by model") == [1.0]
+    assert now(server, "Highest power relative to the limit by model") == pytest.approx([690 / 700])
+    assert now(server, "Utilization of all devices") == pytest.approx([(0.91 + 0.97) / 4])
+    assert values(server.instant("sum(gpuwatch:gpu_allocated:bool)")) == [12.0]
+
+
+def test_counts_are_those_of_the_evaluation(server: Prometheus) -> None:
+    milligpu = fleet_counts()
+    installed = milligpu["installed"]
+    assert now(server, "Installed GPUs") == pytest.approx([installed / 1000])
+    assert sum(now(server, "Allocation waterfall")) == pytest.approx(installed / 1000)
+    assert now(server, "Idle-held GPUs") == pytest.approx([milligpu["idle_held"] / 1000])
+    assert sum(now(server, "Idle-held GPUs by model")) == pytest.approx(milligpu["idle_held"] / 1000)
+    assert now(server, "Blocked GPUs") == pytest.approx([milligpu["blocked"] / 1000])
+    assert sum(now(server, "Blocked GPUs by cause")) == pytest.approx(milligpu["blocked"] / 1000)
+    assert now(server, "Allocated") == pytest.approx([milligpu["allocated"] / milligpu["schedulable"]])
+    assert sum(now(server, "Pools")) == pytest.approx(installed / 1000)
 
 
 def test_both_spellings_give_one_form(server: Prometheus) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuwatch_dashboards.boards._queries import BY_MODEL, BY_POOL, CLUSTER, NO_DAEMON, WHOLE, gpus
+from gpuwatch_dashboards.boards._queries import CLUSTER, INDEX, NO_DAEMON, gpus
 from gpuwatch_dashboards.intent import GREEN, ORANGE, RED, Panel, Query, Section, Step
 from gpuwatch_dashboards.thresholds import Thresholds
 
@@ -26,7 +26,7 @@ def capacity() -> Section:
         "short",
         (
             Query(
-                f'sum by (cluster, state) (gpuwatch_gpus{{{CLUSTER}, {WHOLE}, state=~"{_PARTS}"}})',
+                f'sum by (cluster, state) (gpuwatch_gpus{{{CLUSTER}, state=~"{_PARTS}"}})',
                 "{{cluster}} {{state}}",
             ),
         ),
@@ -43,8 +43,8 @@ def capacity() -> Section:
         " usual jobs cannot take. An empty index means that nothing is free.",
         "short",
         (
-            *(Query(f"sum by (cluster, pool) ({gpus(state, BY_POOL)})", state) for state in _COLUMNS),
-            Query(f"max by (cluster, pool) (gpuwatch_fragmentation_index{{{CLUSTER}, {BY_POOL}}})", "index"),
+            *(Query(f"sum by (cluster, pool) ({gpus(state)})", state) for state in _COLUMNS),
+            Query(f"max by (cluster, pool) ({INDEX})", "index"),
         ),
         NO_DAEMON,
         width=24,
@@ -56,7 +56,7 @@ def capacity() -> Section:
         "Devices held without measured work, per model. Start with the dearest cards: `gpuwatch recommend`"
         " names the jobs.",
         "short",
-        (Query(f"sum by (cluster, gpu_model) ({gpus('idle_held', BY_MODEL)})", "{{cluster}} {{gpu_model}}"),),
+        (Query(f"sum by (cluster, gpu_model) ({gpus('idle_held')})", "{{cluster}} {{gpu_model}}"),),
         NO_DAEMON,
         minimum=0,
     )
@@ -68,7 +68,7 @@ def capacity() -> Section:
         "short",
         (
             Query(
-                f"sum by (cluster, cause) (gpuwatch_blocked_gpus{{{CLUSTER}, {WHOLE}}})",
+                f"sum by (cluster, cause) (gpuwatch_blocked_gpus{{{CLUSTER}}})",
                 "{{cluster}} {{cause}}",
             ),
         ),
@@ -90,7 +90,7 @@ def fragmentation(thresholds: Thresholds) -> Section:
         "none",
         (
             Query(
-                f"max by (cluster, pool) (gpuwatch_fragmentation_index{{{CLUSTER}, {BY_POOL}}})",
+                f"max by (cluster, pool) ({INDEX})",
                 "{{cluster}} {{pool}}",
             ),
         ),
@@ -108,7 +108,7 @@ def fragmentation(thresholds: Thresholds) -> Section:
         "short",
         (
             Query(
-                f'sum by (cluster, cause) (gpuwatch_stranded_milligpu{{{CLUSTER}, pool="all"}}) / 1000',
+                f"sum by (cluster, cause) (gpuwatch_stranded_milligpu{{{CLUSTER}}}) / 1000",
                 "{{cluster}} {{cause}}",
             ),
         ),

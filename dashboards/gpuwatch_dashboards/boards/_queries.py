@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 CLUSTER = 'cluster=~"$cluster"'
-# "all" is how the daemon writes a sample about every pool or every model: a sum must take either it or the others.
-WHOLE = 'pool="all", gpu_model="all"'
-BY_POOL = 'pool!="all", gpu_model="all"'
-BY_MODEL = 'pool="all", gpu_model!="all"'
+# An index cannot be added up, so the daemon sends one per scope; "all" is every model of the pool.
+INDEX = f'gpuwatch_fragmentation_index{{{CLUSTER}, pool!="all", gpu_model="all"}}'
 NO_DAEMON = "No gpuwatch daemon is scraped"
 NO_READING = "No exporter reports this"
 
 
-def gpus(state: str, scope: str = WHOLE) -> str:
-    """The daemon's count of devices in one state of the waterfall."""
-    return f'gpuwatch_gpus{{{CLUSTER}, {scope}, state="{state}"}}'
+def gpus(state: str) -> str:
+    """The daemon's count of devices in one state of the waterfall, per pool and model: to be summed."""
+    return f'gpuwatch_gpus{{{CLUSTER}, state="{state}"}}'
 
 
 def recorded(name: str) -> str:

@@ -39,12 +39,13 @@ unit: ## Tests, without installing anything
 	$(BIN)/pytest -n auto
 
 promtool: ## Rule files and their unit tests, by the real promtool
-	promtool check rules --lint=all --lint-fatal alert_rules/*.rules.yaml
-	promtool test rules alert_rules/tests/*.yaml
+	promtool check rules --lint=all --lint-fatal alert_rules/rules/*.yaml alert_rules/rules/optional/*.yaml
+	promtool test rules alert_rules/tests/*.yaml alert_rules/tests/recording/*.yaml
 
 generated: ## Regenerates every generated file; a difference is an error
 	$(BIN)/python docs/build.py --check
 	$(BIN)/python -m gpuwatch_dashboards build --check
+	$(BIN)/python -m gpuwatch_dashboards rules --check
 
 bench: ## Benchmarks: seconds per stage and ratios against the slow references
 	$(BIN)/python -m bench.evaluate

@@ -62,7 +62,7 @@ METRICS: tuple[Metric, ...] = (
         "gpuwatch_forecast_gpus",
         "gauge",
         (*_TARGET, "horizon", "forecast_quantile"),
-        "GPUs demanded at 1, 6 and 24 hours ahead: the mean, and the ends of the intervals as quantiles",
+        "GPUs demanded in the 1st, 6th and 24th hour ahead: the mean, and the ends of the intervals as quantiles",
         "too little history",
     ),
     Metric(

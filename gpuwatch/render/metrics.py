@@ -133,13 +133,11 @@ def _forecasts(evaluation: Evaluation) -> Iterator[Sample]:
 
 
 def _steps(forecast: Forecast, labels: tuple[str, ...], taken_at: datetime) -> Iterator[Sample]:
+    ahead = [step for step in forecast.steps if step.at + timedelta(hours=1) > taken_at]
     for hours in _HORIZONS_HOURS:
-        wanted = taken_at + timedelta(hours=hours)
-        # The step whose hour holds the wanted instant; none when the forecast does not reach that far.
-        step = next((s for s in forecast.steps if s.at <= wanted < s.at + timedelta(hours=1)), None)
-        if step is None:
-            continue
-        horizon = f"{hours}h"
+        if hours > len(ahead):
+            continue  # the forecast does not reach that far
+        step, horizon = ahead[hours - 1], f"{hours}h"
         yield "gpuwatch_forecast_gpus", (*labels, horizon, "mean"), step.mean_gpus
         for level, ends in step.intervals.items():
             tail = (1 - float(level)) / 2

@@ -20,7 +20,7 @@ from gpuwatch.model.snapshot import SourceHealth
 from gpuwatch.render.metric_catalogue import METRICS, catalogue_page
 from gpuwatch.render.metrics import Operation, metric_families, registry
 from tests.builders import NOW, a_shape
-from tests.evaluations import an_evaluation
+from tests.evaluations import a_forecast, an_evaluation
 
 OPERATION = Operation(
     now=NOW + timedelta(seconds=42),
@@ -68,8 +68,8 @@ def test_values_are_those_of_the_evaluation():
     assert found["gpuwatch_blocked_gpus", "test", "a", "H100-80", "cordoned"] == 1.0
     assert found["gpuwatch_stranded_milligpu", "test", "a", "gpu_lacking"] == 1250.0
     assert found["gpuwatch_pending_gpus", "test", "a", "all"] == 2.0
-    assert found["gpuwatch_forecast_gpus", "test", "a", "all", "1h", "mean"] == 10.0
-    assert found["gpuwatch_forecast_gpus", "test", "a", "all", "6h", "0.9"] == 17.0
+    assert found["gpuwatch_forecast_gpus", "test", "a", "all", "1h", "mean"] == 9.0
+    assert found["gpuwatch_forecast_gpus", "test", "a", "all", "6h", "0.9"] == 16.0
     assert found["gpuwatch_forecast_gpus", "test", "a", "all", "1h", "0.025"] == 7.0
     assert found["gpuwatch_recommendations", "test", "idle_held", "critical"] == 1.0
     assert found["gpuwatch_recoverable_gpus", "test", "idle_held"] == 6.0
@@ -93,7 +93,9 @@ def test_what_is_not_known_is_absent_never_zero():
     assert ("gpuwatch_fragmentation_index", "test", "b", "all") not in found  # nothing is free there
     assert ("gpuwatch_source_age_seconds", "file:b") not in found
     assert not [key for key in found if key[0].startswith("gpuwatch_forecast") and key[2] == "b"]
-    assert not [key for key in found if key[0] == "gpuwatch_forecast_gpus" and key[4] == "24h"]  # beyond the last step
+    short = values(an_evaluation(forecasts=(a_forecast(steps=a_forecast().steps[:23]),)))
+    assert {key[4] for key in short if key[0] == "gpuwatch_forecast_gpus"} == {"1h", "6h"}  # 24h is beyond the last
+    assert {key[4] for key in found if key[0] == "gpuwatch_forecast_gpus"} == {"1h", "6h", "24h"}
     bare = values(Evaluation(id="x", cluster="c", snapshot_taken_at=NOW), replace(OPERATION, store_ok=None))
     assert not [key for key in bare if key[0] in ("gpuwatch_gpus", "gpuwatch_shape_fits", "gpuwatch_store_up")]
     assert [key[0] for key in values(None) if key[0].startswith("gpuwatch_snapshot")] == []

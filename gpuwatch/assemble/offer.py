@@ -13,6 +13,7 @@ from gpuwatch.model.units import MIB
 
 _COMPUTE_SLICES = 7
 _MEMORY_SLICES = 8
+_MOST_DEVICES = 4096  # a label that counts more devices in one machine counts something else
 _MEMORY_OF_COMPUTE = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
 
 
@@ -54,6 +55,7 @@ def offer_of(record: NodeRecord, *, fractions: bool) -> Offer:
     capacity, cut = _count(record.capacity, replicas, single)
     allocatable, cut_allocatable = _count(record.allocatable, replicas, single)
     labelled = _whole(labels.get("nvidia_com_gpu_count"))
+    labelled = labelled if labelled <= _MOST_DEVICES else 0
     if fractions and labelled:
         allocatable, capacity = (min(labelled, allocatable), labelled)
     return Offer(

@@ -21,8 +21,8 @@ MEMORY_PERCENT = "nvidia_com_gpumem_percentage"
 CPU = "cpu"
 MEMORY = "memory"
 
-_MIG = re.compile(r"nvidia_com_mig_(\d+)g_(\d+)gb((?:_\w+)?)")
-_MIG_IN_PRODUCT = re.compile(r"-MIG-(\d+g\.\d+gb)(\.\w+)?", re.IGNORECASE)
+_MIG = re.compile(r"nvidia_com_mig_(\d)g_(\d{1,3})gb((?:_\w+)?)")
+_MIG_IN_PRODUCT = re.compile(r"-MIG-(\dg\.\d{1,3}gb)(\.\w+)?", re.IGNORECASE)
 
 
 def mig_profile(resource: str) -> str | None:

@@ -7,15 +7,26 @@ describe the same object once more and change nothing.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from gpuwatch.dialects.dialect import DIALECTS
-from gpuwatch.dialects.labels import text_of
+from gpuwatch.dialects.labels import MOVED, target_of, text_of
 from gpuwatch.model.observations import ContainerRequests, Dropped, NodeRecord, Observations, PodRecord, Sample
 
 _LABEL_PREFIX = "label_"
+_AMOUNTS = frozenset(
+    {
+        "kube_pod_container_resource_requests",
+        "kube_pod_init_container_resource_requests",
+        "kube_node_status_capacity",
+        "kube_node_status_allocatable",
+    }
+)
+_COUNTED = re.compile(r"gpu(_shared|_count)?$|_mig_")
+_MOST_COUNTED = 4096
 _SELECTOR_PREFIX = "nodeselector_"
 
 
@@ -186,9 +197,12 @@ class KubeStateMetricsDialect:
         nodes: dict[str, _Node] = {}
         dropped: Counter[tuple[str, str]] = Counter()
         spellings: set[str] = set()
-        for sample in samples:
+        for sample in _own_nodes(samples):
             if not math.isfinite(sample.value):
                 dropped[sample.metric, "not_finite"] += 1
+                continue
+            if sample.metric in _AMOUNTS and not 0 <= sample.value <= _most(sample):
+                dropped[sample.metric, "out_of_range"] += 1
                 continue
             if sample.metric in NODE_TABLE:
                 if name := text_of(sample.labels, "node"):
@@ -206,6 +220,24 @@ class KubeStateMetricsDialect:
             dropped=tuple(Dropped(metric=m, reason=r, count=n) for (m, r), n in sorted(dropped.items())),
             spellings=tuple(sorted(spellings)),
         )
+
+
+def _most(sample: Sample) -> float:
+    """More than this of a resource is a fault: counted things become values one by one."""
+    resource = text_of(sample.labels, "resource") or ""
+    return _MOST_COUNTED if _COUNTED.search(resource) else 2.0**53
+
+
+def _own_nodes(samples: Sequence[Sample]) -> Iterator[Sample]:
+    """The samples, without the `node` labels that speak of the exporter's own machine: where the scraper moves labels
+    aside, an unbound pod has no moved one and would seem to stand there."""
+    moved = {target_of(sample.labels) for sample in samples if MOVED + "node" in sample.labels}
+    for sample in samples:
+        plain = moved and "node" in sample.labels and MOVED + "node" not in sample.labels
+        if plain and target_of(sample.labels) in moved:
+            yield replace(sample, labels={name: text for name, text in sample.labels.items() if name != "node"})
+        else:
+            yield sample
 
 
 def _pod_key(labels: Mapping[str, str]) -> tuple[str, str, str] | None:
@@ -228,12 +260,14 @@ def _pod_record(key: tuple[str, str, str], pod: _Pod) -> PodRecord:
     unschedulable = "unschedulable" in pod.flags
     # The exporter has no series for gates. A pod that the scheduler turned away is marked unschedulable; one that is
     # kept from the scheduler is not scheduled and not marked.
-    gated = "gated" in pod.flags or ("not_scheduled" in pod.flags and not unschedulable and pod.node is None)
+    gated = "gated" in pod.flags or ("not_scheduled" in pod.flags and not unschedulable)
+    # A pod that is not scheduled stands nowhere, whatever machine the scraper's own labels name.
+    node = None if "not_scheduled" in pod.flags else pod.node
     return PodRecord(
         namespace=namespace,
         name=name,
         uid=uid,
-        node=pod.node,
+        node=node,
         phases=tuple(sorted(pod.phases)),
         containers=(*apps, *inits),
         owner_kind=_known(owner_kind),

@@ -97,3 +97,32 @@ def test_series_without_names_or_numbers_are_counted_out():
         ("kube_pod_info", "unknown_label"),
         ("kube_node_labels", "not_finite"),
     }
+
+
+def test_an_unbound_pod_does_not_stand_on_the_exporters_machine():
+    scraped = {"job": "ksm", "instance": "k:8080", "node": "kube-host", "pod": "ksm-0", "namespace": "mon"}
+    moved = """
+        kube_pod_info{exported_namespace="ml",exported_pod="bound",exported_node="n1"} 1
+        kube_pod_info{exported_namespace="ml",exported_pod="free"} 1
+        """
+    pods = {p.name: p.node for p in observe(samples(moved, **scraped)).pods}
+    assert pods == {"bound": "n1", "free": None}
+    honored = """
+        kube_pod_info{namespace="ml",pod="free"} 1
+        kube_pod_status_scheduled{namespace="ml",pod="free",condition="false"} 1
+        """
+    assert [p.node for p in observe(samples(honored, **scraped)).pods] == [None]
+
+
+def test_absurd_amounts_are_counted_out_and_never_built():
+    observed = observe(
+        samples(
+            """
+            kube_node_status_capacity{node="n1",resource="nvidia_com_gpu"} 1e9
+            kube_node_status_allocatable{node="n1",resource="nvidia_com_mig_1g_10gb"} -1
+            kube_node_status_allocatable{node="n1",resource="memory"} 2e12
+            """
+        )
+    )
+    assert [(d.reason, d.count) for d in observed.dropped] == [("out_of_range", 1), ("out_of_range", 1)]
+    assert dict(observed.nodes[0].allocatable) == {"memory": 2e12}

@@ -10,6 +10,7 @@ from gpuwatch.assemble.offer import profile_slices
 from gpuwatch.assemble.resources import COUNTED, MILLI_PER_DEVICE, SHARED, WHOLE, mig_profile
 from gpuwatch.assemble.workloads import KINDS, OWNER_KINDS
 from gpuwatch.dialects.dialect import observe
+from gpuwatch.dialects.labels import MOVED
 from gpuwatch.errors import SourceError
 from gpuwatch.model.history import ALL_POOLS, DemandSeries, History
 from gpuwatch.model.observations import NodeRecord, Sample
@@ -21,7 +22,6 @@ from gpuwatch.sources.settings import PrometheusSettings
 _KIND = "label_gpuwatch_io_kind"
 _EVERY_KIND = "all"
 _PLAIN = "|".join([*WHOLE, *SHARED, "nvidia_com_mig_.*"])
-_POD = "namespace,pod"
 _NODE_FACTS = ("kube_node_labels",)
 
 _KindReader = Callable[[Row], str]
@@ -39,20 +39,23 @@ def demand_history(client: PrometheusClient, settings: PrometheusSettings, now: 
     hours = max(1, hours)
     start = end - timedelta(hours=hours - 1)
     nodes = _nodes(client, settings, now)
+    spelled = _spelling(client, settings, now)
     points: Points = defaultdict(lambda: defaultdict(float))
     seen: set[int] = set()
     for first, last in _chunks(start, end, settings.history_chunk_hours):
         for row in client.range("history_seen", _seen(settings), first, last, HOUR_SECONDS):
             seen.update(round(at) for at, count in row.points if count > 0)
-        for kind_of, name, text in _demand_queries(settings):
+        for kind_of, query, text in _demand_queries(settings.matchers, spelled):
             try:
-                rows = client.range(name, text, first, last, HOUR_SECONDS)
+                rows = client.range(query, text, first, last, HOUR_SECONDS)
             except SourceError:
-                if name == "history_total":
+                if query == "history_total":
                     raise
                 continue  # a server without pod labels still knows the totals
             for row in rows:
-                _add(points, row, kind_of(row), nodes, settings.assemble.pool_labels)
+                name = row.labels.get(spelled["node"], "")
+                node = nodes.get(name)
+                _add(points, row, _pool(name, node, settings.assemble.pool_labels), kind_of(row), node)
     return History(series=tuple(_series(points, seen, start, hours)))
 
 
@@ -73,61 +76,67 @@ def _seen(settings: PrometheusSettings) -> str:
     return f"count(kube_node_info{{{selectors(settings.matchers)}}})"
 
 
-def _demand_queries(settings: PrometheusSettings) -> tuple[tuple[_KindReader, str, str], ...]:
-    match = settings.matchers
+def _spelling(client: PrometheusClient, settings: PrometheusSettings, now: datetime) -> dict[str, str]:
+    """The labels' names as stored: a scraper that does not honor labels has moved them aside."""
+    text = f"topk(20, kube_pod_container_resource_requests{{{selectors(settings.matchers)}}})"
+    seen = {name for row in client.instant("history_labels", text, now) for name in row.labels}
+    return {name: MOVED + name if MOVED + name in seen else name for name in ("namespace", "pod", "container", "node")}
+
+
+def _demand_queries(match: Mapping[str, str], spelled: Mapping[str, str]) -> tuple[tuple[_KindReader, str, str], ...]:
+    pod, node = f"{spelled['namespace']},{spelled['pod']}", spelled["node"]
     live = selectors(match, {"phase=~": "Running|Pending"})
     # Finished pods go on publishing requests; copies of one series count once.
-    alive = f"max by ({_POD}) (kube_pod_status_phase{{{live}}} == 1)"
-    labelled = f"max by ({_POD},{_KIND}) (kube_pod_labels{{{selectors(match, {f'{_KIND}!=': ''})}}})"
+    alive = f"max by ({pod}) (kube_pod_status_phase{{{live}}} == 1)"
+    labelled = f"max by ({pod},{_KIND}) (kube_pod_labels{{{selectors(match, {f'{_KIND}!=': ''})}}})"
     owners = selectors(match, {"owner_kind=~": "|".join(sorted(OWNER_KINDS))})
-    owned = f"max by ({_POD},owner_kind) (kube_pod_owner{{{owners}}}) unless on ({_POD}) {labelled}"
-    asked = f"({_asked(match)}) * on ({_POD}) group_left () {alive}"
-    by = "sum by (node,resource"
+    owned = f"max by ({pod},owner_kind) (kube_pod_owner{{{owners}}}) unless on ({pod}) {labelled}"
+    asked = f"({_asked(match, spelled)}) * on ({pod}) group_left () {alive}"
+    by = f"sum by ({node},resource"
     return (
         (lambda row: _EVERY_KIND, "history_total", f"{by}) ({asked})"),
         (
             lambda row: row.labels.get(_KIND, "").lower(),
             "history_by_label",
-            f"{by},{_KIND}) ({asked} * on ({_POD}) group_left ({_KIND}) {labelled})",
+            f"{by},{_KIND}) ({asked} * on ({pod}) group_left ({_KIND}) {labelled})",
         ),
         (
             lambda row: OWNER_KINDS.get(row.labels.get("owner_kind", ""), "unknown"),
             "history_by_owner",
-            f"{by},owner_kind) ({asked} * on ({_POD}) group_left (owner_kind) ({owned}))",
+            f"{by},owner_kind) ({asked} * on ({pod}) group_left (owner_kind) ({owned}))",
         ),
     )
 
 
-def _asked(match: dict[str, str]) -> str:
+def _asked(match: Mapping[str, str], spelled: Mapping[str, str]) -> str:
     """Requests per pod, node and resource; devices that are shared by thousandths as a number of whole devices."""
     metric = "kube_pod_container_resource_requests"
     plain = selectors(match, {"resource=~": _PLAIN})
     counted = selectors(match, {"resource=": COUNTED[0]})
     milli = selectors(match, {"resource=": MILLI_PER_DEVICE})
-    container = f"{_POD},container"
+    container = ",".join(spelled[name] for name in ("namespace", "pod", "container"))
+    node = spelled["node"]
     shares = (
-        f"max by ({container},node,resource) ({metric}{{{counted}}}) * on ({container}) group_left () "
+        f"max by ({container},{node},resource) ({metric}{{{counted}}}) * on ({container}) group_left () "
         f"max by ({container}) ({metric}{{{milli}}}) / {MILLI}"
     )
-    return f"max by ({container},node,resource) ({metric}{{{plain}}}) or {shares}"
+    return f"max by ({container},{node},resource) ({metric}{{{plain}}}) or {shares}"
 
 
-def _add(points: Points, row: Row, kind: str, nodes: Mapping[str, NodeRecord], pool_labels: tuple[str, ...]) -> None:
+def _add(points: Points, row: Row, pool: str, kind: str, node: NodeRecord | None) -> None:
     if kind != _EVERY_KIND and kind not in KINDS:
         kind = "unknown"
-    record = nodes.get(row.labels.get("node", ""))
-    labels: Mapping[str, str] = record.labels if record else {}
-    pool = _pool(row.labels.get("node", ""), labels, pool_labels)
-    part = _devices_per_unit(row.labels.get("resource", ""), labels)
+    part = _devices_per_unit(row.labels.get("resource", ""), node.labels if node else {})
     for at, amount in row.points:
         if amount == amount:  # not NaN
             points[pool, kind][round(at)] += amount * part
 
 
-def _pool(node: str, labels: Mapping[str, str], pool_labels: tuple[str, ...]) -> str:
+def _pool(node: str, record: NodeRecord | None, pool_labels: tuple[str, ...]) -> str:
     """The node's pool; pods that wait on no node are demand of all pools."""
     if not node:
         return ALL_POOLS
+    labels = record.labels if record else {}
     return next((labels[key] for key in pool_labels if labels.get(key)), "default")
 
 

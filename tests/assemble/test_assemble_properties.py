@@ -84,7 +84,7 @@ _VALUES = st.one_of(
     st.sampled_from([0.0, 0.5, 1.0, 2.0, 8.0, 79.0, 100.0, 1e9, 9.223372036854775794e18, math.nan, math.inf, -1.0]),
     st.floats(allow_nan=True, allow_infinity=True),
 )
-_SAMPLES = st.lists(st.one_of([_series(family) for family in _FAMILIES]), max_size=60)
+_SAMPLES = st.lists(st.one_of([_series(family) for family in _FAMILIES]), min_size=15, max_size=60)
 
 
 def read(samples: list[Sample]) -> ClusterSnapshot:

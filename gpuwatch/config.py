@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from gpuwatch.errors import MissingExtraError, SettingsError
+from gpuwatch.forecast.members import check_models
 from gpuwatch.model.catalogue import cards
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.values import value
@@ -86,6 +87,7 @@ class InputSpec:
     policy: str = "best_fit"
     seed: int = 7
     scale: int = 1
+    forecast_models: tuple[str, ...] | None = None  # None: as the input's settings say
 
 
 @value
@@ -122,6 +124,7 @@ def parse_config(text: str, origin: str = "configuration", *, is_yaml: bool = Fa
     store = read_table(StoreSettings, raw.get("store", {}), text, origin, ("store",))
     analysis = read_table(AnalysisSettings, raw.get("analysis", {}), text, origin, ("analysis",))
     _check_prices(analysis, text, origin)
+    _check_models(analysis, text, origin)
     if not 0 <= listen.port <= 65535:
         raise _fault(text, origin, ("listen", "port"), "not a port (0 to 65535)")
     return Config(
@@ -189,6 +192,13 @@ def _check_prices(analysis: AnalysisSettings, text: str, origin: str) -> None:
             raise _fault(text, origin, at, "no card of the catalogue is called so", _nearest(name, known))
         if not (math.isfinite(price) and price >= 0):
             raise _fault(text, origin, at, "a price must be 0 or more")
+
+
+def _check_models(analysis: AnalysisSettings, text: str, origin: str) -> None:
+    try:
+        check_models(analysis.forecast_models)
+    except SettingsError as err:
+        raise _fault(text, origin, ("analysis", "forecast_models"), err.what, err.todo) from err
 
 
 def _sources(raw: object, text: str, origin: str) -> Iterator[SourceConfig]:

@@ -97,6 +97,8 @@ def evaluate_once(spec: InputSpec, clock: Clock | None = None) -> Evaluated:
     from gpuwatch.engine import evaluate
 
     sources, settings, cluster = _input(spec)
+    if spec.forecast_models is not None:
+        settings = replace(settings, forecast_models=spec.forecast_models)
     # The generated cluster is asked for its own fixed instant, so that two runs print the same.
     now = _demo_instant() if spec.kind == "generated" else (clock or SystemClock()).now()
     answer = read_first(sources, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,12 +106,17 @@ def _one(options: InputOptions) -> Chosen:
     return found[0]
 
 
-def read_input(options: InputOptions, output: OutputOptions) -> Given:
-    """Evaluates the given input, or fetches the daemon's evaluation."""
+def read_input(options: InputOptions, output: OutputOptions, forecast_models: tuple[str, ...] | None = None) -> Given:
+    """Evaluates the given input, by `forecast_models` if any are named, or fetches the daemon's evaluation."""
     chosen = choose(options)
     if chosen.kind == "server":
+        if forecast_models is not None:
+            raise UsageError(
+                "--model does nothing with --server: the daemon has already evaluated",
+                todo="set [analysis] forecast_models in its configuration, or read the cluster with --config FILE",
+            )
         return _from_server(chosen.at, options, output)
-    spec = input_spec(chosen, options)
+    spec = replace(input_spec(chosen, options), forecast_models=forecast_models)
     from gpuwatch.wiring import evaluate_once
 
     with working("reading and evaluating", output):

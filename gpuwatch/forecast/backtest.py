@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwatch.forecast.forecaster import Forecaster, Values
+from gpuwatch.forecast.forecaster import Learned, Needs, Values
+from gpuwatch.forecast.team import WINDOW_SEASONS, Team
 
 ORIGIN_STRIDE = 5  # no divisor of 24: every hour of the day becomes an origin in turn
-WINDOW_SEASONS = 14  # errors older than this say little about the present
-BASELINE = "seasonal_naive"
 
 
 @dataclass(slots=True)
@@ -48,8 +47,8 @@ class Backtest:
         return self.due <= known_steps
 
 
-def run_backtest(values: Values, season: int, horizon: int, models: dict[str, Forecaster], first: int) -> Backtest:
-    """Backtests `models` on `values` from origin `first` on, over the newest WINDOW_SEASONS seasons.
+def run_backtest(values: Values, season: int, horizon: int, team: Team, first: int) -> Backtest:
+    """Backtests the members of `team` on `values` from origin `first` on, over the newest WINDOW_SEASONS seasons.
 
     A model that raises, or gives a number that is no forecast, is dropped with its reason and disturbs nobody.
     """
@@ -58,24 +57,34 @@ def run_backtest(values: Values, season: int, horizon: int, models: dict[str, Fo
     origins = np.arange(values.size - 1, start - 1, -ORIGIN_STRIDE, dtype=np.int64)[::-1]
     padded = np.concatenate([values, np.full(horizon, np.nan)])
     actual = np.array([padded[o : o + horizon] for o in origins]).reshape(origins.size, horizon)
-    test = Backtest(origins=origins, actual=actual)
-    for name, model in models.items():
+    test = Backtest(origins=origins, actual=actual, dropped=dict(team.dropped))
+    for name, learned in team.tested.items():
+        needs = team.members[name].needs
+        unseen = values.size - team.held_out_steps if needs.fleet else 0  # earlier steps were learned from
         try:
-            test.predicted[name] = _past_forecasts(values, season, horizon, model, origins)
+            test.predicted[name] = _past_forecasts(values, season, horizon, learned, needs, origins, unseen)
         except Exception as err:  # a model is a guest: its failure is told, the others stand
             test.dropped[name] = f"{type(err).__name__}: {err}"
     return test
 
 
-def _past_forecasts(values: Values, season: int, horizon: int, model: Forecaster, origins: NDArray[np.int64]) -> Values:
+def _past_forecasts(
+    values: Values,
+    season: int,
+    horizon: int,
+    learned: Learned,
+    needs: Needs,
+    origins: NDArray[np.int64],
+    unseen: int,
+) -> Values:
     out = np.full((origins.size, horizon), np.nan)
-    fitted = None
-    for row, origin in enumerate(origins):
+    fitted, fitted_at = None, 0
+    for row, origin in enumerate(origins.tolist()):
         history = values[:origin]
-        if np.isfinite(history).sum() < model.needs.seasons * season:
+        if origin < unseen or np.isfinite(history).sum() < needs.seasons * season:
             continue
-        if fitted is None or model.needs.refit_each_origin:
-            fitted = model.fit(history, season)
+        if fitted is None or origin - fitted_at >= needs.refit_seasons * season:
+            fitted, fitted_at = learned.fit(history, season), origin
         out[row] = checked(fitted.predict(history, horizon).mean, history)
     return out
 

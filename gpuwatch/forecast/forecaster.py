@@ -1,9 +1,9 @@
-"""What a forecaster is: declared needs, fit on the past, predict from any later origin. Registered one file each."""
+"""What a forecaster is: it learns from the fleet, fits a series, predicts from any later origin. One file each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,39 @@ class Prediction:
 class Needs:
     """What must be there before a forecaster is tried.
 
-    seasons: observed seasons before its first forecast. packages: importable modules beyond the analytics extra.
-    refit_each_origin: cheap enough to be fitted at every backtest origin; otherwise it is fitted once, at the first.
+    seasons: observed seasons before its first forecast. refit_seasons: a fit this old is renewed; 0: at every origin.
+    packages: importable modules that a base installation lacks; install: the command that brings them.
+    fleet: what `learn` returns depends on the fleet, so it may only be verified on steps later than that fleet.
     """
 
     seasons: float = 1.0
+    refit_seasons: float = 0.0
     packages: tuple[str, ...] = ()
-    refit_each_origin: bool = True
+    install: str = ""
+    fleet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """All series on one time grid, oldest first, NaN where nothing was observed; all end at the same moment.
+
+    season: steps a day. phase: steps from the last midnight (UTC unless the history has another zone) to the end.
+    """
+
+    series: tuple[Values, ...]
+    season: int
+    phase: int = 0
+
+    def before(self, steps: int) -> Fleet:
+        """What was known `steps` steps before the end."""
+        cut = tuple(values[: max(0, values.size - steps)] for values in self.series)
+        return Fleet(tuple(values for values in cut if values.size), self.season, (self.phase - steps) % self.season)
+
+    def whole_days(self) -> Fleet:
+        """Without the day that is not over, and without the first day when it began late."""
+        ended = self.before(self.phase)
+        whole = (values[values.size % self.season :] for values in ended.series)
+        return Fleet(tuple(values for values in whole if values.size), self.season)
 
 
 class Fitted(Protocol):
@@ -45,16 +71,32 @@ class Fitted(Protocol):
         ...
 
 
+class Learned(Protocol):
+    """What a forecaster knows of the fleet, to be fitted to one series."""
+
+    def fit(self, history: Values, season: int) -> Fitted:
+        """Learns from `history` (oldest first, NaN where missing) with `season` steps a day. Raises when it cannot."""
+        ...
+
+
 class Forecaster(Protocol):
-    """One way to forecast. Stateless: all that it learns is in what `fit` returns."""
+    """One way to forecast. Stateless: all that it learns is in what `learn` and `fit` return."""
 
     id: str
     title: str
     needs: Needs
 
-    def fit(self, history: Values, season: int) -> Fitted:
-        """Learns from `history` (oldest first, NaN where missing) with `season` steps a day. Raises when it cannot."""
+    def learn(self, fleet: Fleet) -> Learned:
+        """Learns what the series of `fleet` have in common. Raises when it cannot."""
         ...
+
+
+class Local:
+    """Base of the forecasters that look at one series at a time: the fleet teaches them nothing."""
+
+    def learn(self, fleet: Fleet) -> Self:
+        """Itself."""
+        return self
 
 
 FORECASTERS: Registry[Forecaster] = Registry("forecaster", "gpuwatch.forecast.models")
@@ -77,3 +119,15 @@ def repeat(history: Values, period: int, horizon: int) -> Values:
             return out
         out[todo] = history[index[todo]]
         index = index - period
+
+
+def filled(history: Values, season: int) -> Values:
+    """History without holes: a missing hour takes the value of the day before, else the last or first one observed."""
+    out = history.copy()
+    seen = np.flatnonzero(np.isfinite(out))
+    if seen.size == out.size:
+        return out
+    for at in np.flatnonzero(~np.isfinite(out)):
+        day_before = out[at - season] if at >= season else np.nan
+        out[at] = day_before if np.isfinite(day_before) else out[at - 1] if at else out[seen[0]]
+    return out

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwatch.forecast.backtest import BASELINE, Backtest
+from gpuwatch.forecast.backtest import Backtest
 from gpuwatch.forecast.forecaster import Values
 from gpuwatch.forecast.intervals import LEVELS, around, offsets
+from gpuwatch.forecast.team import BASELINE
 
 MIN_ORIGINS = 12  # fewer verified forecasts than this do not unseat the baseline
 MARGIN_RATIO = 0.98  # a challenger must be this much better: a tie keeps the baseline

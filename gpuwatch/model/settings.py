@@ -27,5 +27,7 @@ class AnalysisSettings:
     forecast_horizon_hours: int = 24
     forecast_season_hours: int = 24
     forecast_min_seasons: int = 4  # fewer whole seasons than this: insufficient_data
+    # Forecasters that may lead, beside the two naive rules. The ones that cost more than a few ms are opt-in.
+    forecast_models: tuple[str, ...] = ("fourier_ar", "last_value", "median", "seasonal_naive", "weekly_naive")
     recommendation_valid_seconds: int = 3600
     max_source_age_seconds: int = 300  # older snapshots are served as stale

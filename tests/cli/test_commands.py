@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 from pathlib import Path
@@ -247,3 +248,38 @@ def test_doctor_asks_the_sources_of_a_configuration_what_they_know(
     text = run("doctor", "--config", "c.toml").out
     assert "What prometheus:p knows" in text
     assert "pods (timeout)" in text
+
+
+def test_forecast_models_are_asked_of_the_evaluation(run: Run, wired: Wired) -> None:
+    assert run("forecast", "--trace", "demo", "--model", "lstm", "--model", "arima", "--model", "lstm").code == 0
+    assert run("forecast", "--trace", "demo").code == 0
+    assert [spec.forecast_models for spec in wired.specs] == [("lstm", "arima"), None]
+
+
+def test_an_unknown_forecast_model_is_refused_with_the_known_ones(run: Run, wired: Wired) -> None:
+    ended = run("forecast", "--trace", "demo", "--model", "ltsm")
+    assert (ended.code, ended.out, wired.specs) == (2, "", [])
+    assert "no forecaster is called 'ltsm'" in ended.err
+    assert "choose from: arima, fourier_ar, last_value, lstm, median" in ended.err
+
+
+def test_a_forecast_model_does_nothing_with_a_server(run: Run) -> None:
+    ended = run("forecast", "--server", "http://127.0.0.1:1", "--model", "lstm")
+    assert ended.code == 2
+    assert "--model does nothing with --server" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (None, "need torch: pip install 'gpuwatch-stack[lstm]' (in a checkout '.[lstm]'), then gpuwatch forecast "),
+        (object(), "are off; switch them on with: gpuwatch forecast "),
+    ],
+)
+def test_the_demo_says_in_one_line_how_to_see_lstm_forecasts(
+    run: Run, wired: Wired, monkeypatch: pytest.MonkeyPatch, found: object, said: str
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: found if name == "torch" else real(name, *a))
+    assert f"note: LSTM forecasts {said}--trace demo --model lstm\n" in run("demo", "--once").err
+    assert "LSTM" not in run("demo", "--once", "-q").err

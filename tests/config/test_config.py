@@ -100,3 +100,15 @@ def test_what_is_no_configuration_says_so(text, is_yaml):
 def test_a_missing_file_says_so(tmp_path):
     with pytest.raises(SettingsError, match="cannot read"):
         load_config(tmp_path / "none.toml")
+
+
+def test_forecast_models_are_read_and_an_unknown_one_is_told_with_the_known():
+    assert parse_config('[analysis]\nforecast_models = ["median", "lstm"]').analysis.forecast_models == (
+        "median",
+        "lstm",
+    )
+    with pytest.raises(
+        SettingsError, match=r"line 3: analysis\.forecast_models: no forecaster is called 'ltsm'"
+    ) as caught:
+        parse_config('[analysis]\ncurrency = "EUR"\nforecast_models = ["median", "ltsm"]')
+    assert caught.value.todo.startswith("choose from: arima, fourier_ar, last_value, lstm, median")

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuwatch.forecast.backtest import BASELINE
 from gpuwatch.forecast.forecast import forecast_all, forecast_series
-from gpuwatch.forecast.forecaster import FORECASTERS, Needs, Prediction
+from gpuwatch.forecast.forecaster import FORECASTERS, Local, Needs, Prediction
+from gpuwatch.forecast.team import BASELINE, enlist
 from gpuwatch.model.evaluation import Forecast
 from gpuwatch.model.history import DemandSeries, History
 from gpuwatch.model.settings import AnalysisSettings
 from tests.builders import NOW
 
 SETTINGS = AnalysisSettings()
+DEFAULT = enlist(SETTINGS.forecast_models)[0]
 
 
 def a_series(values, ends=NOW, step=3600, **fields) -> DemandSeries:
@@ -58,14 +59,14 @@ def test_a_pure_daily_wave_is_repeated():
 
 
 def test_the_first_step_covers_the_snapshot_and_steps_are_hourly():
-    f = forecast_series(a_series(daily(240)), NOW + timedelta(minutes=20), SETTINGS, dict(FORECASTERS.items()))
+    f = forecast_series(a_series(daily(240)), NOW + timedelta(minutes=20), SETTINGS, DEFAULT)
     assert [s.at for s in f.steps[:2]] == [NOW, NOW + timedelta(hours=1)]
 
 
 def test_an_hour_that_is_not_over_is_not_used():
-    short = forecast_series(a_series(daily(240)), NOW, SETTINGS, dict(FORECASTERS.items()))
+    short = forecast_series(a_series(daily(240)), NOW, SETTINGS, DEFAULT)
     leaky = a_series([*daily(240), 1e6, 1e6], ends=NOW + timedelta(hours=2))
-    assert forecast_series(leaky, NOW, SETTINGS, dict(FORECASTERS.items())) == short
+    assert forecast_series(leaky, NOW, SETTINGS, DEFAULT) == short
 
 
 def test_a_staircase_is_led_by_the_newest_value():
@@ -170,7 +171,7 @@ def test_impossible_series_are_named(fields):
     assert f.reason
 
 
-class _Wild:
+class _Wild(Local):
     id, title, needs = "wild", "wild", Needs()
 
     def __init__(self, number: float) -> None:
@@ -187,7 +188,7 @@ class _Wild:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, 1e15])
 def test_a_model_that_fails_is_told_and_disturbs_nobody(number):
-    models = {**dict(FORECASTERS.items()), "wild": _Wild(number)}
+    models = {**DEFAULT, "wild": _Wild(number)}
     f = forecast_series(a_series(daily(240)), NOW, SETTINGS, models)
     check(f)
     assert "wild took no part" in f.model_reason

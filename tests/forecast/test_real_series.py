@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpuwatch.forecast.forecast import forecast_series
-from gpuwatch.forecast.forecaster import FORECASTERS
+from gpuwatch.forecast.team import enlist
 from gpuwatch.model.history import DemandSeries
 from gpuwatch.model.settings import AnalysisSettings
 
@@ -41,7 +41,8 @@ def mean_error(actual: list[float], forecast: list[float], steps: int) -> float:
 @pytest.mark.traces
 @pytest.mark.slow
 def test_skill_and_coverage_on_public_series():
-    settings, models = AnalysisSettings(), dict(FORECASTERS.items())
+    settings = AnalysisSettings()
+    models = enlist(settings.forecast_models)[0]
     ratios: dict[int, list[float]] = defaultdict(list)
     inside: dict[str, list[bool]] = defaultdict(list)
     shown: list[float] = []

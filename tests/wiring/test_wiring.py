@@ -14,6 +14,7 @@ from gpuwatch.clock import FixedClock
 from gpuwatch.config import InputSpec, parse_config
 from gpuwatch.errors import GpuwatchError, SettingsError, SourceError
 from gpuwatch.model.codec import dump_snapshot
+from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.wiring import build_daemon, demo_daemon, evaluate_once
 from tests.builders import NOW, a_job, a_node, a_snapshot
 
@@ -161,3 +162,11 @@ def test_the_example_configuration_is_one():
     assert build_daemon(replace(config, store_url="")).port == 9438
     uncommented = re.sub(r"^# (?=\[|[a-z_]+ = )", "", text, flags=re.MULTILINE)
     assert len(parse_config(uncommented).sources) == 2
+
+
+def test_forecast_models_of_the_input_override_the_settings():
+    spec = InputSpec(kind="generated")
+    assert evaluate_once(spec).settings.forecast_models == AnalysisSettings().forecast_models
+    done = evaluate_once(replace(spec, forecast_models=("last_value",)))
+    assert done.settings.forecast_models == ("last_value",)
+    assert {f.model for f in done.evaluation.forecasts if f.model} <= {"last_value", "seasonal_naive"}

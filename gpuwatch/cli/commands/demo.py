@@ -56,6 +56,7 @@ def demo(
             )
         from gpuwatch.wiring import demo_daemon, run
 
+        note(_lstm_note(), out)
         folder = None if generated else trace_folder(str(trace))
         run(demo_daemon(port, seed, folder, load_ratio=load_ratio))
         return
@@ -65,12 +66,15 @@ def demo(
     given = named if generated else replace(named, load=load_ratio)
     evaluation = read_input(given, out).evaluation
     emit(once_report(evaluation), out)
-    if not _has_torch():
-        note("the LSTM forecaster is not installed; add it with: pip install 'gpuwatch-stack[lstm]'", out)
+    note(_lstm_note(), out)
     finish(out, partial_reasons(evaluation))
 
 
-def _has_torch() -> bool:
+def _lstm_note() -> str:
+    """How to see the LSTM forecaster, which never runs unasked."""
     from importlib.util import find_spec
 
-    return find_spec("torch") is not None
+    see = "gpuwatch forecast --trace demo --model lstm"
+    if find_spec("torch") is not None:
+        return f"LSTM forecasts are off; switch them on with: {see}"
+    return f"LSTM forecasts need torch: pip install 'gpuwatch-stack[lstm]' (in a checkout '.[lstm]'), then {see}"

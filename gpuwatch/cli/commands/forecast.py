@@ -25,6 +25,14 @@ def forecast(
     kind: Annotated[
         list[str] | None, typer.Option("--kind", metavar="KIND", help="Only this workload kind (may be repeated).")
     ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="ID",
+            help="Race this forecaster against the naive rules (may be repeated; not --server).",
+        ),
+    ] = None,
 ) -> None:
     """Demand to come per pool and workload kind, with intervals and the skill against a daily repeat.
 
@@ -35,9 +43,25 @@ def forecast(
     from gpuwatch.render.reports.forecast import forecast_report
 
     check(out)
-    evaluation = read_input(given, out).evaluation
+    models = _models(model)
+    evaluation = read_input(given, out, models).evaluation
     chosen = [
         each for each in evaluation.forecasts if (not pool or each.pool in pool) and (not kind or each.kind in kind)
     ]
     emit(forecast_report(evaluation, chosen), out)
     finish(out, partial_reasons(evaluation))
+
+
+def _models(named: list[str] | None) -> tuple[str, ...] | None:
+    """The forecasters of --model; an unknown one is a UsageError that lists the known ones."""
+    from gpuwatch.cli.exits import UsageError
+    from gpuwatch.errors import SettingsError
+    from gpuwatch.forecast.members import check_models
+
+    if not named:
+        return None
+    try:
+        check_models(named)
+    except SettingsError as err:
+        raise UsageError(f"--model: {err.what}", todo=err.todo) from err
+    return tuple(dict.fromkeys(named))

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpuwatch.forecast.forecaster import FORECASTERS, Needs, Prediction, Values
+from gpuwatch.forecast.forecaster import FORECASTERS, Local, Needs, Prediction, Values, filled
 
 _RECENT = (1, 2, 3)
 _DAILY_WAVES = 3
@@ -29,7 +29,7 @@ class _Regression:
     spread: float
 
     def predict(self, history: Values, horizon: int) -> Prediction:
-        known = (_filled(history, self.season) - self.level) / self.spread
+        known = (filled(history, self.season) - self.level) / self.spread
         split = len(self.lags)
         lagged = list(zip(self.lags, self.weights[:split].tolist(), strict=True))
         waves = _waves(history.size, history.size + horizon, self.season) @ self.weights[split:]
@@ -43,7 +43,7 @@ class _Regression:
         return Prediction(np.array(path[-horizon:]) * self.spread + self.level)
 
 
-class FourierAr:
+class FourierAr(Local):
     """Ridge regression on lags and waves, closed form."""
 
     id = "fourier_ar"
@@ -56,7 +56,7 @@ class FourierAr:
 
 @lru_cache(maxsize=128)  # the median asks for the same fits right after, at every origin of a backtest
 def _fit(history: bytes, season: int) -> _Regression:
-    known = _filled(np.frombuffer(history), season)
+    known = filled(np.frombuffer(history), season)
     lags = tuple(lag for lag in (*_RECENT, season, _DAYS * season) if lag + 2 * season <= known.size)
     start = max(max(lags), known.size - _WINDOW_DAYS * season)
     level, spread = float(known[start:].mean()), float(known[start:].std()) or 1.0
@@ -81,18 +81,6 @@ def _week_of_waves(season: int) -> Values:
     )
     angle = 2 * np.pi * np.arange(_DAYS * season)[:, None] * cycles[None, :]
     return np.hstack([np.sin(angle), np.cos(angle)])
-
-
-def _filled(history: Values, season: int) -> Values:
-    """History without holes: a missing hour takes the value of the day before, else the last or first one observed."""
-    out = history.copy()
-    seen = np.flatnonzero(np.isfinite(out))
-    if seen.size == out.size:
-        return out
-    for at in np.flatnonzero(~np.isfinite(out)):
-        day_before = out[at - season] if at >= season else np.nan
-        out[at] = day_before if np.isfinite(day_before) else out[at - 1] if at else out[seen[0]]
-    return out
 
 
 FORECASTERS.register(FourierAr.id)(FourierAr())

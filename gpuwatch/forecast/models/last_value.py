@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuwatch.forecast.forecaster import FORECASTERS, Needs, Prediction, Values, last_observed
+from gpuwatch.forecast.forecaster import FORECASTERS, Local, Needs, Prediction, Values, last_observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class _Held:
         return Prediction(np.full(horizon, last_observed(history)))
 
 
-class LastValue:
+class LastValue(Local):
     """The newest observed value for every step."""
 
     id = "last_value"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuwatch.forecast.forecaster import FORECASTERS, Fitted, Needs, Prediction, Values
+from gpuwatch.forecast.forecaster import FORECASTERS, Fitted, Local, Needs, Prediction, Values
 from gpuwatch.forecast.models.fourier_ar import FourierAr
 from gpuwatch.forecast.models.last_value import LastValue
 from gpuwatch.forecast.models.seasonal_naive import SeasonalNaive
@@ -33,7 +33,7 @@ class _Median:
         return Prediction(mean)
 
 
-class Median:
+class Median(Local):
     """The robust default of our study."""
 
     id = "median"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuwatch.forecast.forecaster import FORECASTERS, Needs, Prediction, Values, last_observed, repeat
+from gpuwatch.forecast.forecaster import FORECASTERS, Local, Needs, Prediction, Values, last_observed, repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class _Repeat:
         return Prediction(mean)
 
 
-class SeasonalNaive:
+class SeasonalNaive(Local):
     """Same hour yesterday; an hour that was never observed takes the newest value."""
 
     id = "seasonal_naive"

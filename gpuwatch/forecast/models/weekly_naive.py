@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpuwatch.forecast.forecaster import FORECASTERS, Needs, Prediction, Values, repeat
+from gpuwatch.forecast.forecaster import FORECASTERS, Local, Needs, Prediction, Values, repeat
 
 _DAYS = 7
 
@@ -17,7 +17,7 @@ class _WeeklyRepeat:
         return Prediction(repeat(history, self.period, horizon))
 
 
-class WeeklyNaive:
+class WeeklyNaive(Local):
     """Same hour last week; says nothing about an hour of the week that it never saw."""
 
     id = "weekly_naive"

@@ -67,6 +67,11 @@ def test_training_is_quick_and_beats_both_naive_rules_where_there_is_something_t
         assert own < 0.95 * error(lambda past: past[-24:], values, 336)
 
 
+@pytest.mark.parametrize(("windows", "every"), [(0, 1), (10_000, 1), (64_001, 5), (320_001, 7), (640_001, 11)])
+def test_a_large_fleet_is_thinned_without_losing_an_hour_of_the_day(windows, every):
+    assert lstm._stride(windows, 24) == every
+
+
 @pytest.mark.usefixtures("_hasty")
 def test_equal_fleets_give_equal_nets_and_nobody_elses_random_state_moves():
     import torch

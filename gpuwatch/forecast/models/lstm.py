@@ -8,6 +8,7 @@ which, hour by hour, and what to add.
 from __future__ import annotations
 
 import importlib
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,13 +124,14 @@ def _lessons(fleet: list[Values], season: int) -> tuple[Any, Any, Any]:
     """
     length = (_WINDOW_SEASONS + 1) * season
     inputs, targets, weights = [np.empty((0, length - season, 2))], [np.empty((0, season))], [np.empty((0, 1))]
+    every = _stride(sum(max(0, values.size - length + 1) for values in fleet), season)
     for values in fleet:
         if values.size < length or not np.isfinite(values).any():
             continue
         whole = filled(values, season)
-        windows = np.lib.stride_tricks.sliding_window_view(whole, length)
+        windows = np.lib.stride_tricks.sliding_window_view(whole, length)[::every]
         moves = np.ptp(windows, axis=1) > 0
-        came = np.lib.stride_tricks.sliding_window_view(values, length)[moves, length - season :]
+        came = np.lib.stride_tricks.sliding_window_view(values, length)[::every][moves, length - season :]
         scaled, last, scale = _scaled(windows[moves, : length - season])
         daily = max(_FLOOR, float(np.abs(whole[season:] - whole[:-season]).mean()))
         inputs.append(scaled)
@@ -137,6 +139,14 @@ def _lessons(fleet: list[Values], season: int) -> tuple[Any, Any, Any]:
         weights.append(np.clip(scale / daily, 0, 10))
     known, wanted, weight = (np.concatenate(part).astype(np.float32) for part in (inputs, targets, weights))
     return known, wanted, weight
+
+
+def _stride(windows: int, season: int) -> int:
+    """Every how many steps a window is taken: not more of them than are drawn, and all hours of the day among them."""
+    every = max(1, math.ceil(windows / (_UPDATES * _BATCH)))
+    while math.gcd(every, season) > 1:
+        every += 1
+    return every
 
 
 def _scaled(windows: Values) -> tuple[Any, Values, Values]:

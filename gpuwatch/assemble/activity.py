@@ -111,17 +111,17 @@ def _expected(
     scrape_interval_seconds: float | None,
     beside: bool,
 ) -> int | None:
-    """How many samples the window should hold: the scrapes that were tried, and never fewer than were seen.
+    """How many samples the window should hold: the scrapes that were due, and never fewer than were seen.
 
-    A scraper that was itself down tried nothing; where its interval is known, the whole window is expected. None when
-    neither is known: a window of which nobody knows how full it is proves nothing.
+    Where the interval is known, the clock says what was due. None when neither is known: a window of which nobody
+    knows how full it is proves nothing.
     """
     targets = {target for _, target in window if target is not None}
     if not scrape_interval_seconds and not targets & scrapes.keys():
         return None
-    tried = [scrapes.get(target, 0) for target in targets]
+    due = [scrapes.get(target, 0) for target in targets]
     by_clock = round(window_seconds / scrape_interval_seconds) if scrape_interval_seconds else 0
-    return max(max(tried, default=0) if beside else sum(tried), by_clock, _samples(window, beside))
+    return max(max(due, default=0), by_clock, _samples(window, beside))
 
 
 def _peak(window: Window | None) -> float | None:

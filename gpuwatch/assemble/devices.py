@@ -52,12 +52,23 @@ class Device:
 
     node: str
     uuid: str | None
-    index: int | None = None
-    product: str | None = None
+    index: int | None = None  # settled when all series are read
+    numbers: dict[bool, set[int]] = field(default_factory=lambda: {True: set(), False: set()})  # told now, told earlier
+    products: set[str] = field(default_factory=set)
     board: Series = field(default_factory=Series)
     slices: dict[str, Series] = field(default_factory=dict)
     profiles: dict[str, str | None] = field(default_factory=dict)
     targets: set[ScrapeTarget] = field(default_factory=set)
+
+    @property
+    def product(self) -> str | None:
+        """The product string; where series disagree, the first by name, so that their order decides nothing."""
+        return min(self.products, default=None)
+
+    @property
+    def number(self) -> int | None:
+        """The index that series tell, newest ones first."""
+        return min(self.numbers[True] or self.numbers[False], default=None)
 
     @property
     def live(self) -> bool:
@@ -70,15 +81,17 @@ class Device:
 
     def add(self, reading: Reading) -> None:
         ref = reading.device
-        self.index = ref.index if self.index is None or reading.statistic == "now" else self.index
-        self.product = self.product or ref.product
+        if ref.index is not None:
+            self.numbers[reading.statistic == "now"].add(ref.index)
+        if ref.product:
+            self.products.add(ref.product)
         if reading.target:
             self.targets.add(reading.target)
         if ref.mig_id is None:
             self.board.add(reading)
             return
         part = self.slices.setdefault(ref.mig_id, Series())
-        self.profiles[ref.mig_id] = ref.mig_profile or self.profiles.get(ref.mig_id)
+        self._add_profile(ref.mig_id, ref.mig_profile)
         if not reading.board:
             part.add(reading)
             return
@@ -87,6 +100,21 @@ class Device:
         if reading.statistic == "now":
             part.live.add((reading.holder, reading.target))
             part.holders |= {reading.holder} if reading.holder else set()
+
+    def absorb(self, other: Device) -> None:
+        """Takes the other's series in: the same device, seen on a machine that was called otherwise."""
+        self.board.absorb(other.board)
+        for mig_id, part in other.slices.items():
+            self.slices.setdefault(mig_id, Series()).absorb(part)
+            self._add_profile(mig_id, other.profiles.get(mig_id))
+        self.targets |= other.targets
+        self.products |= other.products
+        for now, numbers in other.numbers.items():
+            self.numbers[now] |= numbers
+
+    def _add_profile(self, mig_id: str, profile: str | None) -> None:
+        known = self.profiles.get(mig_id)
+        self.profiles[mig_id] = min(known, profile) if known and profile else known or profile
 
 
 def collect(readings: Iterable[Reading], hosts: Hosts) -> tuple[dict[str, list[Device]], list[Finding]]:
@@ -101,7 +129,7 @@ def collect(readings: Iterable[Reading], hosts: Hosts) -> tuple[dict[str, list[D
             continue
         found.setdefault((ref.uuid, node), Device(node=node, uuid=ref.uuid)).add(reading)
         if ref.index is not None and reading.statistic == "now":
-            named[node, ref.index] = ref.uuid
+            named[node, ref.index] = min(named.get((node, ref.index), ref.uuid), ref.uuid)
     findings: list[Finding] = []
     devices = _one_per_uuid(found, hosts, findings)
     for node, reading in anonymous:
@@ -124,11 +152,7 @@ def _one_per_uuid(found: dict[tuple[str, str], Device], hosts: Hosts, findings: 
                 where = f"series on {first.node} and on {other.node} both claim it; those on {other.node} are left out"
                 findings.append(Finding(code="uuid_claimed_twice", severity="warning", subject=uuid, detail=where))
             else:  # the machine was called otherwise before, or by another label
-                first.board.absorb(other.board)
-                for mig_id, part in other.slices.items():
-                    first.slices.setdefault(mig_id, Series()).absorb(part)
-                    first.profiles.setdefault(mig_id, other.profiles.get(mig_id))
-                first.targets |= other.targets
+                first.absorb(other)
         kept[uuid] = first
     return kept
 
@@ -146,7 +170,7 @@ def _add_anonymous(
         findings.append(Finding(code="unnamed_device", severity="warning", subject=node, detail=detail))
         return
     key = named.get((node, index), f"{node}/{index}")
-    devices.setdefault(key, Device(node=node, uuid=None, index=index)).add(reading)
+    devices.setdefault(key, Device(node=node, uuid=None)).add(reading)
 
 
 def _indexed(node: str, mine: list[Device], findings: list[Finding]) -> list[Device]:
@@ -154,6 +178,8 @@ def _indexed(node: str, mine: list[Device], findings: list[Finding]) -> list[Dev
     taken: set[int] = set()
     placed: list[Device] = []
     waiting: list[Device] = []
+    for device in mine:
+        device.index = device.number
     for device in sorted(mine, key=lambda d: (not d.live, d.index is None, d.index or 0, d.uuid or "")):
         if device.index is not None and device.index not in taken:
             taken.add(device.index)

@@ -38,7 +38,7 @@ def assemble(
     """The snapshot of `observed` at `taken_at`. Never raises on data.
 
     `findings`: those of the reader, put first. `telemetry_missing`: why no device was read at all, when a query failed.
-    `scrape_interval_seconds`: how often devices are scraped; None trusts the scraper's own count of its scrapes.
+    `scrape_interval_seconds`: how often devices are scraped; None: at the rate that the scraper's own counts show.
     """
     settings = settings or AssembleSettings()
     found = [*findings, *_dropped(observed)]

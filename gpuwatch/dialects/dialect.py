@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -39,8 +40,14 @@ def observe(samples: Iterable[Sample], window_seconds: int | None = None) -> Obs
         if id_ is not None:
             shares[id_].append(sample)
             seen.add(sample.metric)
-    parts = [readers[id_].read(mine) for id_, mine in shares.items() if mine]
+    parts = [readers[id_].read(sorted(mine, key=_order)) for id_, mine in shares.items() if mine]
     spoken = Observations(
         dialects=tuple(sorted(id_ for id_, mine in shares.items() if mine)), metrics=tuple(sorted(seen))
     )
     return merge([*parts, spoken], window_seconds)
+
+
+def _order(sample: Sample) -> tuple[str, str, list[tuple[str, str]], float]:
+    """So that series which contradict each other are settled in the same way whatever order a server sends them in."""
+    number = sample.value if math.isfinite(sample.value) else -math.inf
+    return sample.metric, sample.statistic, sorted(sample.labels.items()), number

@@ -1,4 +1,4 @@
-"""What the scraper says of its targets: `up`, and how often it scraped them."""
+"""What the scraper says of its targets: `up`, and how many scrapes of each a window should hold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOST_LABELS = ("node", "kubernetes_node", "nodename", "host")
 
 @dataclass(frozen=True)
 class ScrapeDialect:
-    """`up` with statistic now (1 answered, 0 did not) and samples (scrapes made in the window, failed ones too)."""
+    """`up` with statistic now (1 answered, 0 did not) and samples (scrapes due in the window, failed ones too)."""
 
     metrics: frozenset[str] = frozenset({"up"})
 

@@ -70,7 +70,7 @@ class Reading:
 
 @value
 class TargetState:
-    """Whether an endpoint answered its last scrape, and how often it was scraped in the window."""
+    """Whether an endpoint answered its last scrape, and how many scrapes its window should hold."""
 
     target: ScrapeTarget
     up: bool | None = None

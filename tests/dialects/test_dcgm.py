@@ -96,7 +96,8 @@ def test_a_plain_pod_label_beside_moved_ones_is_the_exporters():
     }
     busy = {**labels, "gpu": "0", "UUID": "GPU-x", "exported_pod": "job-0", "exported_namespace": "ml"}
     observed = observe([Sample(metric="DCGM_FI_DEV_GPU_UTIL", labels=each, value=1) for each in (labels, busy)])
-    assert [reading.holder for reading in observed.readings] == [None, Holder(namespace="ml", pod="job-0")]
+    held = {reading.device.uuid: reading.holder for reading in observed.readings}
+    assert held == {"GPU-x": Holder(namespace="ml", pod="job-0"), "GPU-y": None}
 
 
 def test_the_exporters_own_pod_holds_nothing():

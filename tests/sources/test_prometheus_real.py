@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -151,6 +152,13 @@ def test_windows_and_sentinels(source):
     assert second.activity.signal == "utilization"
     assert second.activity.peak_memory_used_bytes is None
     assert any(finding.code == "samples_sentinel" for finding in snapshot.findings)
+
+
+def test_a_young_server_fills_no_long_window(source):
+    long = PrometheusSource(replace(source.settings, window_seconds=1800))
+    gpu = long.read(datetime.now(UTC)).nodes[0].gpus[0]
+    assert gpu.activity is not None
+    assert 0 < gpu.activity.samples < 0.95 * gpu.activity.samples_expected
 
 
 def test_an_exporter_that_is_down_is_not_an_idle_node(source):

@@ -59,7 +59,7 @@ def snapshot_queries(settings: PrometheusSettings) -> tuple[Query, ...]:
         Query("targets", f"up{{{selectors(match)}}}", metric="up", unknown="whether exporters answer"),
         Query(
             "scrapes",
-            f"count_over_time(up{{{selectors(match)}}}{window})",
+            scrapes_due(settings.window_seconds, match),
             "samples",
             metric="up",
             unknown="how full the windows should be, and so every idle verdict",
@@ -68,6 +68,22 @@ def snapshot_queries(settings: PrometheusSettings) -> tuple[Query, ...]:
         Query("means", _window("avg_over_time", "mean", _MEANS, window, match), "mean", unknown=_IDLE),
         Query("counts", _window("count_over_time", "samples", _COUNTS, window, match), "samples", unknown=_IDLE),
     )
+
+
+def scrapes_due(window_seconds: int, match: Mapping[str, str]) -> str:
+    """How many scrapes of each target the window should hold, at the rate of its busiest third.
+
+    Counting the scrapes of the whole window would call it full however young the server is, and a job idle for half an
+    hour on the word of its first seconds. n scrapes in a third are n - 1 intervals; a target with fewer than two in
+    every third has no known rate and no answer.
+    """
+    third = max(1, window_seconds // 3)
+    parts = " or ".join(
+        f"label_replace(count_over_time(up{{{selectors(match)}}}[{third}s]"
+        f'{f" offset {part * third}s" if part else ""}), "gpuwatch_part", "{part}", "", "")'
+        for part in range(3)
+    )
+    return f"3 * (max without (gpuwatch_part) ({parts}) - 1) > 0"
 
 
 _IDLE = "activity over the window, and so every idle verdict"

@@ -17,7 +17,7 @@ from gpuwatch.simulate.behavior import BEHAVIORS, BY_KIND, Behavior
 from gpuwatch.simulate.layout import pick
 from gpuwatch.simulate.telemetry import DeviceLoad, observe
 from gpuwatch.traces.openb import empty_snapshot, read_openb
-from gpuwatch_exporters.replay.worlds import Moment, PodsByDevice
+from gpuwatch_exporters.replay.moments import Moment, PodsByDevice
 
 _MAX_ARRIVALS_AT_ONCE = 500  # after a long pause the stream catches up no faster than this per refresh
 

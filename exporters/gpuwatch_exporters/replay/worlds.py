@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -12,17 +10,7 @@ from gpuwatch.errors import MissingExtraError
 from gpuwatch.model.cluster import Node
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.simulate.cluster import advance, simulate
-from gpuwatch_exporters.replay.holders import Pod
-
-PodsByDevice = Mapping[tuple[int, str | None], list[Pod]]
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """The cluster now. `shift_seconds` brings the dates in it to the present."""
-
-    snapshot: ClusterSnapshot
-    shift_seconds: int = 0
+from gpuwatch_exporters.replay.moments import Moment, PodsByDevice
 
 
 class World(Protocol):

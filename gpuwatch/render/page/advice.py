@@ -9,12 +9,16 @@ from gpuwatch.render.page.html import Content, Markup, table, tag
 from gpuwatch.render.plain import time_text
 
 _MOST = 50
+_OPEN = 10  # the rest is one click away, so that what stands below is still found
 
 
 def advice_section(evaluation: Evaluation) -> Markup:
     """The recommendations in their rank, each with price, commands, evidence; and what was not judged."""
     items = evaluation.recommendations
-    inner: list[Content] = [_one(each) for each in items[:_MOST]]
+    shown = [_one(each) for each in items[:_MOST]]
+    inner: list[Content] = [*shown[:_OPEN]]
+    if len(shown) > _OPEN:
+        inner.append(tag("details", [tag("summary", f"{len(shown) - _OPEN} more"), *shown[_OPEN:]], class_="more"))
     if not items:
         inner.append(tag("p", "No rule has anything to advise.", class_="soft"))
     if len(items) > _MOST:
@@ -30,7 +34,10 @@ def advice_section(evaluation: Evaluation) -> Markup:
 
 def _one(each: Recommendation) -> Markup:
     price = each.recoverable
-    told = [f"{price.gpus:.4g} GPUs", f"{price.gpu_hours_per_week:,.0f} GPU-hours a week"]
+    told = [
+        f"{price.gpus:.4g} GPU{'' if price.gpus == 1 else 's'}",
+        f"{price.gpu_hours_per_week:,.0f} GPU-hours a week",
+    ]
     if price.cost is not None:
         told.append(f"{price.cost:,.0f} {price.currency or ''} a week".replace("  ", " "))
     if price.kwh is not None:

@@ -45,7 +45,7 @@ svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font-size:10p
 .chip{font-size:11.5px;font-weight:650;padding:1px 8px;border-radius:99px;border:1px solid currentColor;
 white-space:nowrap}
 .info{color:var(--info)}.warning{color:var(--warning)}.critical{color:var(--critical)}.good{color:var(--active)}
-details{margin-top:4px;font-size:13.5px}summary{cursor:pointer;color:var(--link);font-size:13px}
+details{margin-top:4px;font-size:13.5px}.more{font-size:15px}.more>.advice:first-of-type{margin-top:8px}summary{cursor:pointer;color:var(--link);font-size:13px}
 pre{background:var(--shade);border-radius:6px;padding:8px 10px;margin:6px 0;white-space:pre-wrap;overflow-wrap:anywhere;
 font:12.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
 td code{display:block;min-width:230px;font:12px/1.4 ui-monospace,SFMono-Regular,Menlo,monospace;overflow-wrap:anywhere}

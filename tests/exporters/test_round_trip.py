@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -55,11 +54,8 @@ def test_free_gpus_per_node_come_back_exactly() -> None:
 
 @pytest.mark.traces
 @pytest.mark.slow
-def test_the_public_trace_comes_back_with_equal_counts() -> None:
-    folder = os.environ.get("GPUWATCH_TRACES")
-    if not folder or not (Path(folder) / "openb").is_dir():
-        pytest.skip("GPUWATCH_TRACES does not name a folder that holds openb")
-    replay = replay_of(TraceWorld(NOW, Path(folder) / "openb", load=0.8))
+def test_the_public_trace_comes_back_with_equal_counts(traces: Path) -> None:
+    replay = replay_of(TraceWorld(NOW, traces / "openb", load=0.8))
     original = replay.frame.snapshot
     assert len(original.nodes) == 1213
     again = assemble(observe(scrape(replay)), cluster="openb", taken_at=NOW)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import math
-import os
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,12 +20,11 @@ START = datetime(2020, 5, 1, tzinfo=UTC)
 HORIZON = 24
 
 
-def series() -> dict[str, list[float]]:
+def series(traces: Path) -> dict[str, list[float]]:
     """Running plus pending GPUs per virtual cluster and hour."""
-    folder = os.environ.get("GPUWATCH_TRACES")
-    file = Path(folder or ".") / "demand" / "helios_earth_vc_hourly.csv.gz"
-    if not folder or not file.exists():
-        pytest.skip("GPUWATCH_TRACES does not name a folder with demand/helios_earth_vc_hourly.csv.gz")
+    file = traces / "demand" / "helios_earth_vc_hourly.csv.gz"
+    if not file.exists():
+        pytest.skip(f"no {file}")
     out: dict[str, list[float]] = defaultdict(list)
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
@@ -40,13 +38,13 @@ def mean_error(actual: list[float], forecast: list[float], steps: int) -> float:
 
 @pytest.mark.traces
 @pytest.mark.slow
-def test_skill_and_coverage_on_public_series():
+def test_skill_and_coverage_on_public_series(traces):
     settings = AnalysisSettings()
     models = enlist(settings.forecast_models)[0]
     ratios: dict[int, list[float]] = defaultdict(list)
     inside: dict[str, list[bool]] = defaultdict(list)
     shown: list[float] = []
-    for pool, values in series().items():
+    for pool, values in series(traces).items():
         errors = {steps: [0.0, 0.0] for steps in (1, 6, HORIZON)}
         for end in range(500, len(values) - HORIZON, 13):
             known = tuple(values[:end])

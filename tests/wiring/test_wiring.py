@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from prometheus_client.parser import text_string_to_metric_families
 
 from gpuwatch.clock import FixedClock
 from gpuwatch.config import InputSpec, parse_config
@@ -78,7 +79,10 @@ def test_a_daemon_of_a_configuration_serves_one_truth(tmp_path, snapshot_file):
     assert client.get("/readyz").status_code == 200
     fall = client.get("/api/v1/waterfall").json()
     assert (fall["cluster"], fall["items"][0]["allocated"], fall["items"][0]["free"]) == ("west", 3.0, 5.0)
-    assert 'pool="all",state="allocated"} 3.0' in client.get("/metrics").text
+    cells = [s for f in text_string_to_metric_families(client.get("/metrics").text) for s in f.samples]
+    for state, gpus in (("installed", 8.0), ("allocated", 3.0), ("free", 5.0)):
+        # Counts add up over pools and models; no row holds the sum a second time.
+        assert sum(c.value for c in cells if c.name == "gpuwatch_gpus" and c.labels["state"] == state) == gpus
     placed = client.post("/api/v1/placements", json={"gpus": 5}).json()
     assert placed["feasible"] is True
     assert placed["evaluation_id"] == fall["evaluation_id"]

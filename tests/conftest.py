@@ -7,8 +7,23 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
 
 MUST_RUN = os.environ.get("GPUWATCH_REQUIRE_SERVERS") == "1"
+
+# One profile for every property: the same examples at each run, no judgment of speed on a busy machine, and a failure
+# is shown as it was found. `pytest --hypothesis-profile=shrink` looks for a smaller example, which may take minutes.
+settings.register_profile(
+    "gpuwatch",
+    derandomize=True,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=(HealthCheck.too_slow,),
+)
+settings.register_profile(
+    "shrink", settings.get_profile("gpuwatch"), phases=(Phase.explicit, Phase.generate, Phase.shrink)
+)
+settings.load_profile("gpuwatch")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

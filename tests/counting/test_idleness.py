@@ -199,7 +199,7 @@ def test_an_unbound_job_has_no_verdict():
     assert judge(idle(), job=a_job("j")).reason == "not_bound"
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(snapshots())
 def test_idle_only_with_proof_on_every_device(snapshot):
     booking = book(snapshot)

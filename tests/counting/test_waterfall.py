@@ -25,7 +25,7 @@ def count(snapshot) -> Waterfall:
     return waterfalls(book(snapshot), snapshot.taken_at, SETTINGS)[0]
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(snapshots())
 def test_the_ladder_holds_and_scopes_add_up(snapshot):
     overall, scopes = waterfalls(book(snapshot), snapshot.taken_at, SETTINGS)

@@ -6,13 +6,12 @@ import pytest
 from gpuwatch_dashboards.author import panel_id
 from gpuwatch_dashboards.grid import COLUMNS, pack
 from gpuwatch_dashboards.normalize import normalize
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwatch.errors import InputError
 
 
-@settings(derandomize=True)
 @given(widths=st.lists(st.integers(1, COLUMNS), max_size=30), height=st.integers(1, 12), top=st.integers(0, 50))
 def test_packed_panels_never_overlap_and_keep_their_order(widths: list[int], height: int, top: int) -> None:
     places, below = pack([(width, height) for width in widths], top)

@@ -77,7 +77,7 @@ def test_no_demand_gives_an_empty_mix_that_says_so(snapshot):
     assert mix.basis.startswith("no demand known (")
 
 
-@settings(derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(
     counts=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 9), st.integers(0, 50)), max_size=20),
     coverage=st.floats(0, 1),

@@ -70,7 +70,7 @@ def test_free_capacity_of_another_pool_does_not_count():
     assert got["small", "unknown"].fits_by_sum_not_by_shape_jobs == ()
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(snapshots())
 def test_rows_agree_with_the_series(snapshot):
     now = demand_now(snapshot)

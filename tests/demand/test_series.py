@@ -63,7 +63,7 @@ def test_one_point_in_a_wrong_year_does_not_explode():
     assert series.values[-1] == 2
 
 
-@settings(derandomize=True, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 1e9)), min_size=1))
 def test_every_mean_lies_between_its_points(points):
     series = grid([(NOW + timedelta(seconds=s), v) for s, v in points])

@@ -83,7 +83,7 @@ def test_mig_instances_are_taken_by_profile():
     assert fits(place, shape) == 2
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(snapshots())
 def test_what_spots_gives_can_be_taken_and_nothing_goes_below_zero(snapshot):
     for booked in book(snapshot).nodes.values():

@@ -194,7 +194,7 @@ def test_a_model_that_fails_is_told_and_disturbs_nobody(number):
     assert "wild took no part" in f.model_reason
 
 
-@settings(derandomize=True, max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.lists(
         st.none() | st.sampled_from([0.0, 1.0, -3.0, 1e9, 1e300, math.nan, math.inf]) | st.floats(0, 500), max_size=220

@@ -69,7 +69,7 @@ def snapshots() -> st.SearchStrategy[ClusterSnapshot]:
     )
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(snapshots())
 def test_round_trip_is_exact(snapshot: ClusterSnapshot) -> None:
     text = dump_snapshot(snapshot)
@@ -77,7 +77,7 @@ def test_round_trip_is_exact(snapshot: ClusterSnapshot) -> None:
     assert dump_snapshot(load_snapshot(text)) == text
 
 
-@settings(derandomize=True, max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(snapshots())
 def test_documents_satisfy_the_published_schema(snapshot: ClusterSnapshot) -> None:
     Draft202012Validator(json.loads(snapshot_json_schema())).validate(json.loads(dump_snapshot(snapshot)))

@@ -28,7 +28,7 @@ def report(snapshot):
     return fragmentation_report(book(snapshot), demand_mix(snapshot, SETTINGS))
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=SEEDS)
 def test_bounds_and_sums(seed):
     found = report(some_cluster(seed))
@@ -41,7 +41,7 @@ def test_bounds_and_sums(seed):
         assert fit.fits_now * fit.shape.milligpu <= found.overall.free_milligpu - fit.stranded_milligpu + 1e-6
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seed=SEEDS)
 def test_the_order_of_nodes_does_not_matter(seed):
     snapshot = some_cluster(seed)
@@ -52,7 +52,7 @@ def test_the_order_of_nodes_does_not_matter(seed):
     assert one.stranded_milligpu == pytest.approx(other.stranded_milligpu)
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_twice_the_cluster_strands_twice_as_much(seed):
     snapshot = replace(some_cluster(seed), jobs=())
@@ -76,7 +76,7 @@ ODD_SHAPES = st.builds(
 )
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     shapes=st.lists(ODD_SHAPES, min_size=1, max_size=4),
     cpu=st.one_of(st.none(), AMOUNTS),

@@ -74,6 +74,8 @@ def assemble(
         jobs=tuple(sorted((*jobs, *extra), key=lambda job: job.id)),
         sources=sources,
         findings=_counted(found),
+        metrics=observed.metrics,
+        spellings=observed.spellings,
     )
 
 

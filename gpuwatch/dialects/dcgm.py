@@ -77,8 +77,8 @@ TABLE: dict[str, Column] = {
 _BLANK_ABOVE = 2.0**62
 _BLANKS = frozenset(range(2147483632, 2147483636)) | {140737488355328.0 + i for i in range(4)}
 
-_HOST = ("Hostname", "hostname", "node", "kubernetes_node")
-_UUID = ("UUID", "uuid", "gpu_uuid")
+HOST_LABELS = ("Hostname", "hostname", "node", "kubernetes_node")
+UUID_LABELS = ("UUID", "uuid", "gpu_uuid")
 _POD = ("pod", "pod_name")
 _NAMESPACE = ("namespace", "pod_namespace")
 _SELF = re.compile(r"(dcgm|gpu|nvidia).*exporter")
@@ -152,8 +152,8 @@ def _number(sample: Sample, column: Column) -> float | str | None:
 
 def _device(sample: Sample, column: Column, spellings: set[str]) -> DeviceRef:
     labels = sample.labels
-    host, host_name = own(labels, _HOST)
-    uuid, uuid_name = own(labels, _UUID)
+    host, host_name = own(labels, HOST_LABELS)
+    uuid, uuid_name = own(labels, UUID_LABELS)
     spellings.update(name for name in (host_name, uuid_name) if name)
     mig_id, profile = text_of(labels, "GPU_I_ID"), text_of(labels, "GPU_I_PROFILE")
     if profile in ("NULL", "N/A"):

@@ -49,4 +49,6 @@ class ClusterSnapshot:
     arrivals_basis: str | None = None  # where `arrivals` comes from, in words
     sources: tuple[SourceHealth, ...] = ()
     findings: tuple[Finding, ...] = ()
+    metrics: tuple[str, ...] = ()  # names of the series that it was read from, sorted; empty: not from monitoring
+    spellings: tuple[str, ...] = ()  # and the spellings of their labels
     schema_version: Literal["gpuwatch.snapshot/1"] = "gpuwatch.snapshot/1"

@@ -86,7 +86,8 @@ METRICS: tuple[Metric, ...] = (
         "gpuwatch_recoverable_gpus",
         "gauge",
         ("cluster", "rule"),
-        "GPUs that the advice would free",
+        "GPUs that the advice gives back (idle_held), exchanges for lower ones (tier_mismatch) or makes usable "
+        "(consolidate); none is promised twice",
         "the rule has none",
     ),
     Metric(

@@ -108,8 +108,8 @@ def test_advice_is_sized_to_the_idle_part():
 def test_utilization_alone_lowers_confidence():
     (found,) = held(idle(signal="utilization")).recommendations
     assert found.confidence.value == 0.7
-    assert found.evidence[0].query.startswith("max(max_over_time(DCGM_FI_DEV_GPU_UTIL")
-    assert found.evidence[0].query.endswith("/ 100")
+    assert "(max_over_time(DCGM_FI_DEV_GPU_UTIL{" in found.evidence[0].query
+    assert found.evidence[0].query.endswith(" / 100)")
 
 
 def test_notebook_kernel_activity_does_not_matter_only_the_device_does():
@@ -183,7 +183,7 @@ def test_memory_of_the_device_as_measured_decides_what_loaded_means():
     assert run("idle_held", measured, jobs=[job]).recommendations[0].facts["loaded"] is True
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(snapshots())
 def test_recoverable_is_what_the_waterfall_counts_as_idle(snapshot):
     outcome = RULES.get("idle_held").run(context_of(snapshot))

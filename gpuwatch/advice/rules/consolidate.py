@@ -13,7 +13,7 @@ from gpuwatch.advice import commands
 from gpuwatch.advice.context import AdviceContext
 from gpuwatch.advice.moves import Move, Refusal, plan_moves
 from gpuwatch.advice.pricing import recoverable, severity
-from gpuwatch.advice.queries import quoted
+from gpuwatch.advice.queries import instant, quoted
 from gpuwatch.advice.risks import stop_risk, together
 from gpuwatch.advice.rule import RULES, Outcome, recommendation_id
 from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
@@ -33,6 +33,7 @@ from gpuwatch.model.units import HOUR_SECONDS, MILLI
 
 MAX_TRIED = 60  # candidates tried in one evaluation, cheapest first: bounds the time on fleets full of scraps
 MAX_PLANS = 10  # more emptied nodes than this at a time are no plan that a person would follow
+_POD = "namespace,pod,uid,exported_namespace,exported_pod"  # whichever of them the scraper left
 _CONFIDENCE = 0.8
 _UNKNOWN_CAPACITY = 0.7  # factor when a target's CPU or memory is not known
 
@@ -232,7 +233,7 @@ def _advice(
         risk=together(risks, f"ends {len(moves)} job(s) once; each starts again on another node"),
         facts=facts,
         commands=_commands(node.name, moves),
-        evidence=_evidence(booked, state),
+        evidence=_evidence(booked, moves, state),
         unlocks=unlocks,
         valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
     )
@@ -246,27 +247,19 @@ def _commands(node: str, moves: list[Move]) -> tuple[Command, ...]:
     return (commands.cordon(node), *steps, commands.uncordon(node))
 
 
-def _evidence(booked: BookedNode, state: _State) -> tuple[Evidence, ...]:
-    """What is held on the node, from kube-state-metrics (finished pods left out), and the cluster's present index."""
-    at = round(state.context.snapshot.taken_at.timestamp())
-    held = sum(sum(hold.milligpu for hold in holds) for holds in booked.holds) / MILLI
-    requests = f'kube_pod_container_resource_requests{{resource="nvidia_com_gpu",node="{quoted(booked.node.name)}"}}'
-    alive = f'max by (namespace,pod,uid) (kube_pod_status_phase{{phase=~"Pending|Running"}} @ {at} == 1)'
-    index = (
-        f'gpuwatch_fragmentation_index{{cluster="{quoted(state.context.snapshot.cluster)}",'
-        f'pool="all",gpu_model="all"}} @ {at}'
+def _evidence(booked: BookedNode, moves: list[Move], state: _State) -> tuple[Evidence, ...]:
+    """The pods that hold devices of the node, from kube-state-metrics: each of them is moved.
+
+    The index is computed, not measured: no query gives it again, and it stands in the facts.
+    """
+    at = instant(state.context.snapshot)
+    requests = (
+        f'{{__name__=~"kube_pod_container_resource_requests|kube_pod_init_container_resource_requests",'
+        f'resource=~".*gpu.*|nvidia_com_mig_.*",node="{quoted(booked.node.name)}"}} @ {at} > 0'
     )
-    return (
-        Evidence(
-            query=f"sum({requests} @ {at} * on (namespace,pod,uid) group_left () {alive})", value=held, unit="gpus"
-        ),
-        Evidence(
-            query=index,
-            value=state.index_now,
-            unit="index",
-            reason="nothing is free" if state.index_now is None else None,
-        ),
-    )
+    alive = f'kube_pod_status_phase{{phase=~"Pending|Running|Unknown"}} @ {at} == 1'
+    pods = f"count by ({_POD}) ({requests}) and on ({_POD}) ({alive})"
+    return (Evidence(query=f"count({pods})", value=float(len(moves)), unit="pods"),)
 
 
 RULES.register(Consolidate.id)(Consolidate())

@@ -70,11 +70,11 @@ def _abstains(job: Job, judged: IdleVerdict, context: AdviceContext) -> tuple[st
 def _advice(job: Job, judged: IdleVerdict, context: AdviceContext) -> Recommendation:
     idle = judged.idle_devices
     partial = len(idle) < len(judged.devices)
-    queries = DeviceQueries(context.booking, idle, judged.window_seconds, context.snapshot.taken_at)
+    queries = DeviceQueries(context.snapshot, context.booking, idle, judged.window_seconds)
     worth = recoverable(
         _gpus(idle, context),
         context.settings,
-        watts=_watts(idle),
+        watts=_watts(idle, context),
         no_watts="slice_of_a_board" if any(d.mig_instance for d in idle) else "no_power_reading",
     )
     nodes = list(dict.fromkeys(device.node for device in idle))
@@ -93,18 +93,26 @@ def _advice(job: Job, judged: IdleVerdict, context: AdviceContext) -> Recommenda
         risk=stop_risk(job, context, _disruption(judged, partial)),
         facts=_facts(judged, idle, nodes, context),
         commands=lines if partial else (*lines, *commands.stop(job, context.replicas(job))),
-        evidence=(queries.peak(), queries.samples(), queries.memory(), queries.power()),
+        evidence=(queries.peak(), queries.samples(), queries.memory(), *queries.power()),
         unlocks=unlocks,
         valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
     )
 
 
 def _share(device: HeldDevice, context: AdviceContext) -> float:
-    """The part of a device that the hold is, 0..1."""
+    """The part of a device that the hold is, 0..1.
+
+    A device held twice over is shared out, so that no two pieces of advice promise the same capacity.
+    """
+    booked = context.booking.nodes[device.node]
+    holds = booked.holds[device.position]
+    slices = {i.id: max(0, i.compute_slices) for i in booked.node.gpus[device.position].mig_instances}
+    cut = sum(slices.get(name, 0) for name in {hold.mig_instance for hold in holds if hold.mig_instance})
+    held = cut / _COMPUTE_SLICES + sum(max(0, hold.milligpu) for hold in holds if hold.mig_instance is None) / MILLI
     if device.mig_instance is None:
-        return min(device.milligpu, MILLI) / MILLI
-    made = context.booking.nodes[device.node].node.gpus[device.position].mig_instances
-    return sum(i.compute_slices for i in made if i.id == device.mig_instance) / _COMPUTE_SLICES
+        return max(0, device.milligpu) / MILLI / max(1.0, held)
+    claims = sum(hold.mig_instance == device.mig_instance for hold in holds)
+    return slices.get(device.mig_instance, 0) / _COMPUTE_SLICES / max(1, claims) / max(1.0, held)
 
 
 def _gpus(idle: Sequence[HeldDevice], context: AdviceContext) -> dict[str | None, float]:
@@ -114,14 +122,14 @@ def _gpus(idle: Sequence[HeldDevice], context: AdviceContext) -> dict[str | None
     return dict(gpus)
 
 
-def _watts(idle: Sequence[HeldDevice]) -> float | None:
+def _watts(idle: Sequence[HeldDevice], context: AdviceContext) -> float | None:
     """Mean power of what is held; None when a device has no reading or is a slice of a board."""
     total = 0.0
     for device in idle:
         watts = device.measured.mean_power_watts
         if watts is None or device.mig_instance is not None:
             return None
-        total += watts * min(device.milligpu, MILLI) / MILLI
+        total += watts * _share(device, context)
     return total
 
 
@@ -158,7 +166,8 @@ def _summary(job: Job, judged: IdleVerdict, idle: Sequence[HeldDevice], partial:
     minutes = judged.window_seconds // 60
     held = f"{len(idle)} of {len(judged.devices)} held devices" if partial else f"all {len(idle)} held device(s)"
     where = f" on {subject.node}" if subject.node else ""
-    text = f"{job.id}: {held}{where} did no work for {minutes} min"
+    lasted = f"{minutes} min" if minutes * 60 == judged.window_seconds else f"{judged.window_seconds} s"
+    text = f"{job.id}: {held}{where} did no work for {lasted}"
     used = [d.measured.peak_memory_used_bytes or 0 for d in idle if d.measured.loaded]
     if judged.loaded and used:
         text += f", with {gib(max(used))} resident on one (a loaded model, a debugger or a leftover process)"

@@ -66,7 +66,7 @@ class TierMismatch:
             own = _own_card(judged, context)
             if own is None or own.placement_tier <= lowest or judged.state == "idle":
                 continue
-            why_not = _abstains(job, judged)
+            why_not = _abstains(job, judged, context)
             if why_not is not None:
                 passed.append(Abstention(rule=self.id, subject=job.id, reason=why_not[0], detail=why_not[1]))
                 continue
@@ -100,7 +100,7 @@ def _own_card(judged: IdleVerdict, context: AdviceContext) -> Card | None:
     return card(models.pop())
 
 
-def _abstains(job: Job, judged: IdleVerdict) -> tuple[str, str] | None:
+def _abstains(job: Job, judged: IdleVerdict, context: AdviceContext) -> tuple[str, str] | None:
     """Work on every device must be measured over a whole window, with its memory."""
     clauses = {clause.name: clause for clause in judged.clauses}
     for name in ("terminating", "age", "window", "samples"):
@@ -115,6 +115,10 @@ def _abstains(job: Job, judged: IdleVerdict) -> tuple[str, str] | None:
         return "devices_unknown", "nobody says which devices it holds"
     if any(d.milligpu < MILLI for d in judged.devices) or any(d.measured.state == "shared" for d in judged.devices):
         return "shared_device", "what one job does on a shared device is not known"
+    if any(context.booking.nodes[d.node].node.gpus[d.position].health == "unhealthy" for d in judged.devices):
+        return "unhealthy_device", "a device of it is unhealthy: that is what to look at first"
+    if judged.idle_devices:
+        return "partly_idle", "some of its devices are idle-held: giving those back comes first"
     if any(d.measured.mean_ratio is None for d in judged.devices):
         return "no_mean_activity", "the mean of a device is not known"
     if any(d.measured.peak_memory_used_bytes is None for d in judged.devices):
@@ -151,7 +155,7 @@ def _advice(
     job: Job, judged: IdleVerdict, own: Card, busiest: float, target: _Found, context: AdviceContext
 ) -> Recommendation:
     devices = judged.devices
-    queries = DeviceQueries(context.booking, devices, judged.window_seconds, context.snapshot.taken_at)
+    queries = DeviceQueries(context.snapshot, context.booking, devices, judged.window_seconds)
     worth = _worth(own, target.card, len(devices), context)
     nodes = list(dict.fromkeys(d.node for d in devices))
     startable = _startable_now(job, target.card, context)
@@ -190,7 +194,7 @@ def _advice(
         risk=stop_risk(job, context, f"one restart; the same work takes longer on {target.card.id}"),
         facts=facts,
         commands=_commands(job, target, context),
-        evidence=(queries.mean(), queries.memory(), queries.power()),
+        evidence=(queries.mean(), queries.memory(), *queries.power()),
         unlocks=unlocks,
         valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
     )

@@ -59,15 +59,22 @@ def tiles(evaluation: Evaluation) -> Markup:
     why = (overall.reason if overall else None) or "% of free GPUs that demand cannot take"
     shown.append(("–" if index is None else f"{index:.1f}", "fragmentation index", why.replace("_", " ")))
     shown.append((_gpus(pending), "GPUs waiting for", "asked for by pending jobs"))
-    recoverable = sum(each.recoverable.gpus for each in evaluation.recommendations)
-    shown.append(
-        (f"{recoverable:.4g}", "GPUs to recover", f"at most, by {len(evaluation.recommendations)} recommendations")
-    )
+    back = _back_by_rule(evaluation)
+    told = ", ".join(f"{rule.replace('_', ' ')} {amount:,.4g}" for rule, amount in back.items())
+    shown.append((f"{sum(back.values()):,.4g}", "GPUs to recover", f"at most: {told}" if told else "no advice"))
     return tag(
         "div",
         [tag("div", [tag("b", n), tag("span", w), tag("small", s)], class_="tile") for n, w, s in shown],
         class_="tiles",
     )
+
+
+def _back_by_rule(evaluation: Evaluation) -> dict[str, float]:
+    """What each rule would give back. Rules promise different capacity, so that these add up."""
+    back: dict[str, float] = {}
+    for each in evaluation.recommendations:
+        back[each.rule] = back.get(each.rule, 0.0) + each.recoverable.gpus
+    return back
 
 
 def waterfall_section(fall: Waterfall | None) -> Markup:

@@ -33,7 +33,8 @@ class BookedNode:
 
     left_milligpu: 0..1000 not held of each device, whether or not it may be scheduled; 0 for a device in MIG mode.
     usable: healthy (or nobody says otherwise), on a node that takes work, not in MIG mode.
-    cpu_free_millicores, memory_free_bytes: None when the node's capacity is unknown.
+    cpu_free_millicores, memory_free_bytes: 0 or more; None when the node's capacity is unknown.
+    cpu_over_millicores, memory_over_bytes: what is asked for beyond capacity; a job that leaves frees that first.
     """
 
     node: Node
@@ -42,6 +43,8 @@ class BookedNode:
     usable: list[bool]
     cpu_free_millicores: int | None
     memory_free_bytes: int | None
+    cpu_over_millicores: int = 0
+    memory_over_bytes: int = 0
 
     @property
     def free_milligpu(self) -> list[int]:
@@ -177,8 +180,10 @@ def _clip(booked: BookedNode) -> list[Finding]:
         if left < 0:
             findings.append(_over(booked.node, gpu, MILLI - left))
             booked.left_milligpu[at] = 0
-    booked.cpu_free_millicores = None if booked.cpu_free_millicores is None else max(0, booked.cpu_free_millicores)
-    booked.memory_free_bytes = None if booked.memory_free_bytes is None else max(0, booked.memory_free_bytes)
+    if booked.cpu_free_millicores is not None and booked.cpu_free_millicores < 0:
+        booked.cpu_over_millicores, booked.cpu_free_millicores = -booked.cpu_free_millicores, 0
+    if booked.memory_free_bytes is not None and booked.memory_free_bytes < 0:
+        booked.memory_over_bytes, booked.memory_free_bytes = -booked.memory_free_bytes, 0
     return findings
 
 

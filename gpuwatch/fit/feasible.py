@@ -48,10 +48,9 @@ def room(booked: BookedNode, without: frozenset[str] = frozenset()) -> Room:
     """
     takes_work = node_block_cause(booked.node) is None
     kept = [[hold for hold in holds if hold.job.id not in without] for holds in booked.holds]
-    leaving = {
-        id(hold.member): hold.job.shape for holds in booked.holds for hold in holds if hold.job.id in without
-    }.values()
-    cpu, memory = booked.cpu_free_millicores, booked.memory_free_bytes
+    leaving = list(
+        {id(hold.member): hold.job.shape for holds in booked.holds for hold in holds if hold.job.id in without}.values()
+    )
     return Room(
         node=booked.node,
         takes_work=takes_work,
@@ -66,9 +65,17 @@ def room(booked: BookedNode, without: frozenset[str] = frozenset()) -> Room:
             for instance in gpu.mig_instances
             if all(hold.mig_instance != instance.id for hold in kept[at])
         ],
-        cpu_free_millicores=None if cpu is None else cpu + sum(shape.cpu_millicores for shape in leaving),
-        memory_free_bytes=None if memory is None else memory + sum(shape.memory_bytes for shape in leaving),
+        cpu_free_millicores=_given_back(
+            booked.cpu_free_millicores, booked.cpu_over_millicores, [shape.cpu_millicores for shape in leaving]
+        ),
+        memory_free_bytes=_given_back(
+            booked.memory_free_bytes, booked.memory_over_bytes, [shape.memory_bytes for shape in leaving]
+        ),
     )
+
+
+def _given_back(free: int | None, over: int, amounts: list[int]) -> int | None:
+    return None if free is None else max(0, free - over + sum(amounts))
 
 
 def _left(usable: bool, free: int, before: list[Hold], after: list[Hold]) -> int:

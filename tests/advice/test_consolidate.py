@@ -193,3 +193,34 @@ def test_more_moves_than_worth_it():
 def test_nothing_to_do_without_nodes_or_jobs():
     assert plan([], []).recommendations == ()
     assert plan([a_node(gpus=[a_gpu(0)])], []).abstentions == ()
+
+
+def test_leaving_an_unhealthy_device_gives_nothing_back():
+    """The told index is that of the state after the moves, also where what is free shrinks."""
+    nodes, jobs = thin(3, held=2)
+    sick = tuple(replace(gpu, health="unhealthy") if gpu.index == 0 else gpu for gpu in nodes[0].gpus)
+    nodes[0] = replace(nodes[0], gpus=sick)
+    arrivals = (WHOLE, ShapeCount(shape=a_shape(gpus=7, cpu=8000), count=10))
+    snapshot = a_snapshot(*nodes, jobs=jobs, arrivals=arrivals)
+    mix = context_of(snapshot).mix
+    placed = list(jobs)
+    emptied = set()
+    for one in sorted(plan(nodes, jobs, arrivals).recommendations, key=lambda r: r.facts["order"]):
+        before = fragmentation_report(book(replace(snapshot, jobs=tuple(placed))), mix).overall
+        placed = apply(placed, [one])
+        after = fragmentation_report(book(replace(snapshot, jobs=tuple(placed))), mix).overall
+        assert one.facts["fragmentation_index_before"] == pytest.approx(before.fragmentation_index)
+        assert one.facts["fragmentation_index_after"] == pytest.approx(after.fragmentation_index)
+        usable = [told.free_milligpu - told.stranded_milligpu for told in (before, after)]
+        assert one.recoverable.gpus == pytest.approx((usable[1] - usable[0]) / 1000, abs=1e-3)
+        emptied.add(one.subject.name)
+    assert "n00" in emptied
+
+
+def test_what_fits_less_often_is_told():
+    nodes, jobs = thin(2, held=1)
+    small = ShapeCount(shape=a_shape(gpus=1, cpu=12_000), count=1)
+    outcome = plan(nodes, jobs, arrivals=(WHOLE, small))
+    told = {one.facts["shapes_fitting_less_often"] for one in outcome.recommendations}
+    assert told <= {"", small.shape.label}
+    assert outcome.recommendations

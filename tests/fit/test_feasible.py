@@ -102,3 +102,13 @@ def test_what_spots_gives_can_be_taken_and_nothing_goes_below_zero(snapshot):
 
 def snapshot_gpu_ok(place, at: int) -> bool:
     return place.node.gpus[at].health != "unhealthy"
+
+
+def test_a_leaving_job_first_frees_what_was_asked_for_beyond_capacity():
+    jobs = [a_job(f"j{i}", "n1", [i], shape=a_shape(cpu=8000, memory_bytes=10)) for i in range(3)]
+    node = {"gpus": 4, "cpu_allocatable_millicores": 16_000, "memory_allocatable_bytes": 20}
+    assert (room_of(*jobs, **node).cpu_free_millicores, room_of(*jobs, **node).memory_free_bytes) == (0, 0)
+    one_less = room_of(*jobs, without=frozenset({"ml/j0"}), **node)
+    assert (one_less.cpu_free_millicores, one_less.memory_free_bytes) == (0, 0)
+    nobody = room_of(*jobs, without=frozenset(job.id for job in jobs), **node)
+    assert (nobody.cpu_free_millicores, nobody.memory_free_bytes) == (16_000, 20)

@@ -115,9 +115,10 @@ class _State:
         nodes = {place.node.name: _as_booked(place, self.context.booking) for place in rooms}
         return fragmentation_report(Booking(nodes=nodes), self.context.mix)
 
-    def index(self, stranded_milligpu: float) -> float | None:
-        """The cluster's index for this much stranded capacity; moves leave the free amount as it is."""
-        return 100 * stranded_milligpu / self.free_milligpu if self.free_milligpu else None
+    @property
+    def index(self) -> float | None:
+        """The cluster's index after the plans so far."""
+        return 100 * self.stranded_milligpu / self.free_milligpu if self.free_milligpu else None
 
 
 def _as_booked(place: Room, booking: Booking) -> BookedNode:
@@ -159,33 +160,36 @@ def _try(booked: BookedNode, state: _State, context: AdviceContext, order: int) 
     after = [emptied, *filled]
     before = [state.rooms[place.node.name] for place in after]
     told_before, told_after = state.report(before), state.report(after)
-    gain = told_before.overall.stranded_milligpu - told_after.overall.stranded_milligpu
+    # Whoever leaves an unhealthy device takes a free one and gives none back: what is free may shrink.
+    taken = told_before.overall.free_milligpu - told_after.overall.free_milligpu
+    gain = told_before.overall.stranded_milligpu - told_after.overall.stranded_milligpu - taken
     fits_before = {fit.shape: fit.fits_now for fit in told_before.shapes if fit.shape.gpus}
-    helped = sorted(
-        fit.shape.label for fit in told_after.shapes if fit.shape.gpus and fit.fits_now > fits_before[fit.shape]
-    )
+    gained = {fit.shape: fit.fits_now - fits_before[fit.shape] for fit in told_after.shapes if fit.shape.gpus}
+    helped = sorted(shape.label for shape, more in gained.items() if more > 0)
     already = {*context.unlocked(before, state.rooms.values()), *state.claimed}
     opened = context.unlocked(after, state.rooms.values())
     unlocks = tuple(job for job in opened if job not in already)
     if not (helped or unlocks):
         return Refusal("helps_no_shape", f"emptying {booked.node.name} lets no shape fit more often")
     if gain < 0:
-        return Refusal("index_would_rise", f"emptying {booked.node.name} strands {-gain / MILLI:.3f} GPUs more")
-    index_before, index_after = state.index(state.stranded_milligpu), state.index(state.stranded_milligpu - gain)
+        return Refusal("index_would_rise", f"emptying {booked.node.name} makes {-gain / MILLI:.3f} GPUs less usable")
+    index_before = state.index
+    state.free_milligpu -= taken
+    state.stranded_milligpu -= gain + taken
     facts: dict[str, Scalar] = {
         "order": order,
         "moves": len(moves),
         "whole_gpus_freed_together": sum(free == MILLI for free in emptied.free_milligpu),
         "fragmentation_index_before": index_before,
-        "fragmentation_index_after": index_after,
+        "fragmentation_index_after": state.index,
         "shapes_helped": ", ".join(helped),
+        "shapes_fitting_less_often": ", ".join(sorted(shape.label for shape, more in gained.items() if more < 0)),
         **{f"move_{at}": _told(move) for at, move in enumerate(moves, 1)},
     }
     state.rooms.update({place.node.name: place for place in after})
     state.emptied.add(booked.node.name)
     state.receivers.update(place.node.name for place in filled)
     state.claimed.update(unlocks)
-    state.stranded_milligpu -= gain
     return _advice(booked, moves, filled, gain, unlocks, facts, state)
 
 
@@ -226,7 +230,7 @@ def _advice(
         ),
         subject=subject,
         summary=(
-            f"{node.name}: {len(moves)} move(s) free the whole node; "
+            f"{node.name}: {len(moves)} move(s) empty it, {facts['whole_gpus_freed_together']} GPUs free together; "
             + (f"{len(unlocks)} waiting job(s) could start" if unlocks else f"helps {facts['shapes_helped']}")
         ),
         recoverable=worth,

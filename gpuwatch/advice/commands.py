@@ -78,7 +78,7 @@ def mark(job: Job, key: str, text: str) -> tuple[Command, ...]:
     head = f"kubectl -n {shlex.quote(namespace(job))} annotate pod {pods}"
     return (
         Command(
-            run=f"{head} {shlex.quote(f'gpuwatch.io/{key}={text}')}",
+            run=f"{head} --overwrite {shlex.quote(f'gpuwatch.io/{key}={text}')}",
             undo=f"{head} gpuwatch.io/{key}-",
             note="tells the owner; changes nothing that runs",
         ),
@@ -166,7 +166,7 @@ def on_other_card(job: Job, product: str, replicas: int) -> tuple[Command, ...]:
         Command(
             run=f"{head} patch {kind} {name} --type=merge -p {patch}",
             undo=f"{head} rollout undo {kind}/{name}",
-            note=f"restarts its pods; {_NOTE}",
+            note=f"restarts its pods; other node selectors of the template must fit that card's nodes too; {_NOTE}",
         ),
     )
 

@@ -121,3 +121,14 @@ def test_devices_in_mig_mode_are_not_judged():
     made = (MigInstance(id="0", profile="7g.141gb", compute_slices=7, memory_slices=8),)
     outcome = judge(light(), a_smaller(), gpu={"mig_enabled": True, "mig_instances": made})
     assert outcome.recommendations == outcome.abstentions == ()
+
+
+def test_a_free_card_is_not_offered_to_two_jobs():
+    """Each of two jobs would fit on the one free lower card; both together would not."""
+    high = a_node("n1", gpus=[a_gpu(i, "H200-141", uuid=f"GPU-{i}", activity=light()) for i in range(2)])
+    low = a_node("n2", gpus=1, model="A100-40")
+    jobs = [a_job(name, "n1", [at], started_at=OLD) for at, name in enumerate(("a", "b"))]
+    found = {r.subject.name: r for r in run("tier_mismatch", high, low, jobs=jobs).recommendations}
+    assert {name: r.facts["target_free_now"] for name, r in found.items()} == {"ml/a": True, "ml/b": False}
+    assert found["ml/a"].facts["target_pools"] == low.pool
+    assert found["ml/b"].unlocks == ()

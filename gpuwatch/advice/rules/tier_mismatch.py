@@ -5,7 +5,7 @@ See docs/rules/tier_mismatch.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
@@ -18,7 +18,7 @@ from gpuwatch.advice.risks import stop_risk
 from gpuwatch.advice.rule import RULES, Outcome, recommendation_id
 from gpuwatch.counting.idleness import HeldDevice, IdleVerdict
 from gpuwatch.fit.booking import Booking
-from gpuwatch.fit.feasible import room
+from gpuwatch.fit.feasible import Room, room, spots, start_all, take
 from gpuwatch.model.catalogue import Card, card
 from gpuwatch.model.evaluation import Abstention, Command, Confidence, Recommendation, Recoverable, Scalar, Subject
 from gpuwatch.model.jobs import Job
@@ -59,7 +59,7 @@ class TierMismatch:
         """Judges every job that holds whole devices of a card above the lowest tier installed."""
         installed = _installed(context.booking)
         lowest = min((known.placement_tier for known, _ in installed.values()), default=0)
-        found: list[Recommendation] = []
+        found: list[tuple[Job, IdleVerdict, Card, float, _Found]] = []
         passed: list[Abstention] = []
         for job in context.running:
             judged = context.verdict(job)
@@ -75,8 +75,38 @@ class TierMismatch:
                 continue
             target = _target(job, judged, own, busiest, installed, context)
             if target is not None:
-                found.append(_advice(job, judged, own, busiest, target, context))
-        return Outcome(tuple(found), tuple(passed))
+                found.append((job, judged, own, busiest, target))
+        found.sort(key=lambda one: (-len(one[1].devices), one[0].id))
+        free = _FreeCards(context)
+        return Outcome(tuple(_advice(*one, free.claim(one[0], one[-1].card), context) for one in found), tuple(passed))
+
+
+class _FreeCards:
+    """What is free of the lower cards. Who is advised first claims it: the same free card is not offered twice."""
+
+    def __init__(self, context: AdviceContext) -> None:
+        self._rooms: dict[tuple[str, str], list[Room]] = defaultdict(list)  # pool, model -> nodes that have some free
+        for place in context.shapes.rooms.values():
+            trial = place.copy()
+            gpus = zip(place.node.gpus, place.free_milligpu, strict=True)
+            for model in sorted({gpu.model for gpu, free in gpus if gpu.model and free == MILLI}):
+                self._rooms[place.node.pool, model].append(trial)
+
+    def claim(self, job: Job, lower: Card) -> bool:
+        """Whether the whole job could start on free ones now, all in one pool; takes them if so."""
+        shape = replace(job.shape, gpu_models=(lower.id,))
+        for pool, model in sorted(self._rooms):
+            places = self._rooms[pool, model] if model == lower.id else []
+            chosen = start_all(places, shape, len(job.members))
+            if chosen is None:
+                continue
+            for place in places:
+                for _ in range(chosen.get(place.node.name, 0)):
+                    where = spots(place, shape)
+                    if where is not None:
+                        take(place, shape, where)
+            return True
+        return False
 
 
 def _installed(booking: Booking) -> dict[str, tuple[Card, str | None]]:
@@ -152,13 +182,18 @@ def _peak_memory(judged: IdleVerdict) -> int:
 
 
 def _advice(
-    job: Job, judged: IdleVerdict, own: Card, busiest: float, target: _Found, context: AdviceContext
+    job: Job,
+    judged: IdleVerdict,
+    own: Card,
+    busiest: float,
+    target: _Found,
+    startable: bool,
+    context: AdviceContext,
 ) -> Recommendation:
     devices = judged.devices
     queries = DeviceQueries(context.snapshot, context.booking, devices, judged.window_seconds)
     worth = _worth(own, target.card, len(devices), context)
     nodes = list(dict.fromkeys(d.node for d in devices))
-    startable = _startable_now(job, target.card, context)
     unlocks = context.unlocked(room(context.booking.nodes[n], frozenset((job.id,))) for n in nodes) if startable else ()
     subject = Subject(
         kind="job",
@@ -177,6 +212,7 @@ def _advice(
         "peak_memory_bytes": memory,
         "target_card": target.card.id,
         "target_memory_bytes": target.memory_bytes,
+        "target_pools": ", ".join(sorted(_pools_with(target.card, context))),
         "target_free_now": startable,
         "window_seconds": judged.window_seconds,
     }
@@ -218,10 +254,12 @@ def _worth(own: Card, lower: Card, count: int, context: AdviceContext) -> Recove
     return replace(worth, cost=None, currency=None, missing={**worth.missing, "cost": "no_price_difference"})
 
 
-def _startable_now(job: Job, lower: Card, context: AdviceContext) -> bool:
-    shape = replace(job.shape, gpu_models=(lower.id,))
-    pools: Iterable[str] = {place.node.pool for place in context.shapes.rooms.values()}
-    return any(context.shapes.can_start(pool, shape, len(job.members)) for pool in sorted(pools))
+def _pools_with(lower: Card, context: AdviceContext) -> set[str]:
+    return {
+        booked.node.pool
+        for booked in context.booking.nodes.values()
+        if any(card(gpu.model) is lower and gpu.health != "unhealthy" for gpu in booked.node.gpus)
+    }
 
 
 def _confidence(job: Job, devices: tuple[HeldDevice, ...], own: Card) -> Confidence:

@@ -39,7 +39,7 @@ def need_program(name: str) -> str:
         return found
     if MUST_RUN:
         pytest.fail(f"{name} is not installed and GPUWATCH_REQUIRE_SERVERS=1")
-    pytest.skip(f"{name} is not installed")
+    pytest.skip(f"{name} is not installed (Debian: apt install prometheus has prometheus and promtool)")
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +62,8 @@ def prometheus_program() -> str:
 @pytest.fixture(scope="session")
 def promtool_program() -> str:
     return need_program("promtool")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the file that takes longest and mostly waits, so that the other worker has work meanwhile."""
+    items.sort(key=lambda item: item.path.name != "test_chain.py")

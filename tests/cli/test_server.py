@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from gpuwatch.render.documents import placement_document
 from tests.cli.conftest import Run
 from tests.render.evaluations import a_placement, an_evaluation
 from tests.render.reports import SNAPSHOT
+from tests.servers import QuietHandler, serving
 
 pytestmark = pytest.mark.server
 
@@ -44,39 +44,29 @@ class Daemon:
         self.wait.set()
         daemon = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def answer(self) -> None:
                 size = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(size)) if size else None
                 daemon.asked.append((self.command, self.path, body, self.headers.get("Authorization")))
                 daemon.wait.wait(30)
                 status, kind, text = daemon.answers.get(self.path, (404, HTML, "<h1>no</h1>"))
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(text.encode())))
                 with contextlib.suppress(BrokenPipeError):  # the client that gave up has gone
-                    self.end_headers()
-                    self.wfile.write(text.encode())
+                    self.send(status, kind, text.encode())
 
             do_GET = do_POST = answer  # noqa: N815  # the names that http.server looks for
 
-            def log_message(self, *args: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
-        self.thread.start()
+        self.handler = Handler
+        self.url = ""
 
 
 @pytest.fixture
 def daemon() -> Iterator[Daemon]:
     made = Daemon()
-    yield made
-    made.wait.set()
-    made.server.shutdown()
-    made.thread.join(10)
-    made.server.server_close()
+    with serving(made.handler) as address:
+        made.url = f"http://{address}"
+        yield made
+        made.wait.set()
 
 
 def test_the_daemons_evaluation_prints_as_one_in_process(run: Run, daemon: Daemon, wired: Any) -> None:

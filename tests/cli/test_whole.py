@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.servers import GPUWATCH, announced, get, running, wait_for
 
 LADDER = ("installed", "healthy", "schedulable", "allocated", "active")
 
@@ -68,30 +65,20 @@ def test_the_trace_is_empty_until_it_is_loaded(run: Run, traces: Path, monkeypat
     assert full["shapes"][0]["shape"] == empty["shapes"][0]["shape"]
 
 
-@pytest.fixture
-def demo_url() -> Iterator[str]:
-    """The address that a running demo daemon prints, once it is ready."""
-    command = [sys.executable, "-m", "gpuwatch", "demo", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-        try:
-            assert process.stderr is not None
-            for line in process.stderr:
-                found = re.search(r"http://127\.0\.0\.1:\d+", line)
-                if found:
-                    yield found[0]
-                    break
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=30)
+@pytest.fixture(scope="module")
+def demo_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address that a running demo daemon prints."""
+    log = tmp_path_factory.mktemp("demo") / "log"
+    with running([*GPUWATCH, "demo", "--port", "0"], log, lambda: announced(log)) as process:
+        yield announced(log)
     assert process.returncode == 0
 
 
 @pytest.mark.server
 def test_commands_read_a_running_daemon(run: Run, demo_url: str) -> None:
-    deadline = time.monotonic() + 60
-    while (ended := run("recommend", "--server", demo_url, "-o", "json")).code != 0:
-        assert time.monotonic() < deadline, ended.err
-        time.sleep(0.1)
+    wait_for("the first evaluation", lambda: get(f"{demo_url}/readyz")[0] == 200, seconds=60)
+    ended = run("recommend", "--server", demo_url, "-o", "json")
+    assert ended.code == 0, ended.err
     assert len(json.loads(ended.out)["items"]) >= 5
     placed = run("place", "--server", demo_url, "--gpus", "1", "--cpu", "8", "--memory", "16GiB", "-o", "json")
     assert json.loads(placed.out)["feasible"] is True
@@ -106,11 +93,10 @@ def test_commands_read_a_running_daemon(run: Run, demo_url: str) -> None:
 @pytest.mark.server
 def test_a_port_that_is_taken_is_told(run: Run, demo_url: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gpuwatch", "demo", "--port", demo_url.rpartition(":")[2]],
+        [*GPUWATCH, "demo", "--port", demo_url.rpartition(":")[2]],
         capture_output=True,
         text=True,
         timeout=60,
-        env=dict(os.environ),
     )
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

@@ -10,7 +10,8 @@ import pytest
 
 from tests.dashboards.board import BOARDS, filled, queries
 from tests.dashboards.fleet import HOSTS, daemon_page, dcgm_page, fleet_counts
-from tests.dashboards.prometheus import Prometheus, pages, running
+from tests.dashboards.rules import fast_rules
+from tests.servers import Prometheus, pages, prometheus
 
 pytestmark = pytest.mark.server
 TARGETS = [(uid, panel, target) for uid, board in BOARDS.items() for panel, target in queries(board)]
@@ -19,7 +20,7 @@ EXPECTED_EMPTY = {("Demand and what was forecast for it", "B")}  # the forecast 
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def server(prometheus_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     texts = {f"/{host}": dcgm_page(host) for host in HOSTS} | {"/metrics": daemon_page()}
     with pages(texts) as address:
         scrape: list[dict[str, Any]] = [
@@ -34,13 +35,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
             }
             for host in [*HOSTS, "dead"]
         ]
-        with running(tmp_path_factory.mktemp("prometheus"), scrape) as prometheus:
-            prometheus.wait_for("count(gpuwatch:gpu_present:bool) == 16")
-            prometheus.wait_for("gpuwatch:cluster_utilization:p90")
-            prometheus.wait_for("gpuwatch_gpus")
-            prometheus.wait_for('ALERTS{alertname="GpuHot"}')
-            prometheus.wait_for("count_over_time(gpuwatch:cluster_utilization:avg[1m]) >= 3")
-            yield prometheus
+        folder = tmp_path_factory.mktemp("prometheus")
+        config = {"rule_files": fast_rules(folder / "rules"), "scrape_configs": scrape}
+        with prometheus(prometheus_program, folder, config) as running:
+            running.wait_for("count(gpuwatch:gpu_present:bool) == 16")
+            running.wait_for("gpuwatch:cluster_utilization:p90")
+            running.wait_for("gpuwatch_gpus")
+            running.wait_for('ALERTS{alertname="GpuHot"}')
+            running.wait_for("count_over_time(gpuwatch:cluster_utilization:avg[1m]) >= 3")
+            yield running
 
 
 def answer(server: Prometheus, target: dict[str, Any], cluster: str = ".*") -> list[dict[str, Any]]:
@@ -84,7 +87,7 @@ def test_the_cluster_list_is_filled(server: Prometheus) -> None:
     for board in BOARDS.values():
         (variable,) = [v for v in board["templating"]["list"] if v["name"] == "cluster"]
         selector = variable["definition"].removeprefix("label_values(").removesuffix(", cluster)")
-        assert server.get("label/cluster/values", **{"match[]": selector}) == ["demo"]
+        assert server.api("label/cluster/values", **{"match[]": selector}) == ["demo"]
 
 
 def now(server: Prometheus, title: str) -> list[float]:
@@ -141,7 +144,7 @@ def test_the_right_alerts_fire_at_once_when_nothing_holds_them(server: Prometheu
 def test_no_rule_fails_to_evaluate(server: Prometheus) -> None:
     faults = {
         rule["name"]: rule.get("lastError")
-        for group in server.get("rules")["groups"]
+        for group in server.api("rules")["groups"]
         for rule in group["rules"]
         if rule["health"] != "ok"
     }

@@ -19,7 +19,7 @@ from gpuwatch.model.evaluation import Waterfall
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.sources.trace import TraceSource
 from tests.builders import NOW
-from tests.servers import EXPORTER, GPUWATCH, free_port, get, get_json, prometheus, query, running, wait_for
+from tests.servers import EXPORTER, GPUWATCH, Prometheus, free_port, get, get_json, prometheus, running, wait_for
 
 pytestmark = [pytest.mark.server, pytest.mark.traces, pytest.mark.timeout(280)]
 
@@ -32,7 +32,6 @@ class Chain:
     """The addresses of the running parts, and what the trace itself says."""
 
     expected: Waterfall
-    prometheus: str
     daemon: str
     config: Path
 
@@ -41,8 +40,6 @@ class Chain:
 def chain(traces: Path, prometheus_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chain]:
     folder = tmp_path_factory.mktemp("chain")
     openb = str(traces / "openb")
-    snapshot = TraceSource(openb, load_ratio=LOAD, policy="best_fit", seed=SEED).read(NOW)
-    expected = waterfalls(book(snapshot), snapshot.taken_at, AnalysisSettings())[0]
     targets = folder / "targets.json"
     replay = [
         *EXPORTER, "replay", "--trace", openb, "--load", str(LOAD), "--seed", str(SEED),
@@ -59,24 +56,25 @@ def chain(traces: Path, prometheus_program: str, tmp_path_factory: pytest.TempPa
     config = folder / "gpuwatch.toml"
     with (
         running(replay, folder / "replay.log", targets.exists, seconds=60),
-        prometheus(prometheus_program, folder / "prometheus", [scrape]) as address,
+        prometheus(prometheus_program, folder / "prometheus", {"scrape_configs": [scrape]}) as server,
     ):
+        snapshot = TraceSource(openb, load_ratio=LOAD, policy="best_fit", seed=SEED).read(NOW)
+        expected = waterfalls(book(snapshot), snapshot.taken_at, AnalysisSettings())[0]
         every = len(json.loads(targets.read_text()))
-        wait_for("all targets scraped", lambda: _up(address) == every, seconds=90, every=1)
+        wait_for("all targets scraped", lambda: _up(server) == every, seconds=90, every=0.5)
         config.write_text(
-            f'cluster = "openb"\ninterval_seconds = 5\n[listen]\nport = {port}\n'
+            f'cluster = "openb"\ninterval_seconds = 60\n[listen]\nport = {port}\n'
             f'[store]\nurl = "sqlite:///{folder / "store.db"}"\n'
-            f'[[source]]\nkind = "prometheus"\nurl = "{address}"\n'
+            f'[[source]]\nkind = "prometheus"\nurl = "{server.url}"\n'
         )
         daemon = f"http://127.0.0.1:{port}"
         serve = [*GPUWATCH, "serve", "--config", str(config)]
         with running(serve, folder / "serve.log", lambda: get(f"{daemon}/readyz")[0] == 200, seconds=90):
-            yield Chain(expected=expected, prometheus=address, daemon=daemon, config=config)
+            yield Chain(expected=expected, daemon=daemon, config=config)
 
 
-def _up(address: str) -> int:
-    found = query(address, 'count(up{job!=""} == 1)')
-    return int(found[0]["value"][1]) if found else 0
+def _up(server: Prometheus) -> float:
+    return server.number('count(up{job!=""} == 1)') or 0
 
 
 def _gpus(milligpu: int) -> float:

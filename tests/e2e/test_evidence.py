@@ -18,7 +18,7 @@ from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.sources.prometheus.source import PrometheusSource
 from gpuwatch.sources.settings import PrometheusSettings
-from tests.servers import EXPORTER, free_port, prometheus, query, running, wait_for
+from tests.servers import EXPORTER, Prometheus, free_port, prometheus, running, wait_for
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(280)]
 
@@ -32,21 +32,21 @@ ROUNDING = {"ratio": 1e-9, "bytes": 1.0, "watts": 0.06, "pods": 0.0, "samples": 
 class Read:
     """One chain: the server, what was read of it, and what came of that."""
 
-    prometheus: str
+    prometheus: Prometheus
     snapshot: ClusterSnapshot
     evaluation: Evaluation
 
 
-def _read(address: str) -> Read:
-    source = PrometheusSource(PrometheusSettings(url=address, window_seconds=WINDOW_SECONDS))
+def _read(server: Prometheus) -> Read:
+    source = PrometheusSource(PrometheusSettings(url=server.url, window_seconds=WINDOW_SECONDS))
     snapshot = source.read(datetime.now(UTC))
-    return Read(address, snapshot, evaluate(snapshot, History(), SETTINGS))
+    return Read(server, snapshot, evaluate(snapshot, History(), SETTINGS))
 
 
-def _full(address: str) -> bool:
+def _full(server: Prometheus) -> bool:
     """Have the windows filled? Then only devices that nobody reads are without a verdict."""
     try:
-        read = _read(address)
+        read = _read(server)
     except SourceError:  # nothing scraped yet
         return False
     rules = {each.rule for each in read.evaluation.recommendations}
@@ -59,7 +59,7 @@ def _full(address: str) -> bool:
 def chains(prometheus_program: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Read]]:
     """Both generations at once: their windows fill in the same time."""
     with ExitStack() as stack:
-        addresses = {}
+        servers = {}
         for names in ("old", "new"):
             folder = tmp_path_factory.mktemp(names)
             targets = folder / "targets.json"
@@ -74,14 +74,15 @@ def chains(prometheus_program: str, tmp_path_factory: pytest.TempPathFactory) ->
                 "honor_labels": names == "old",
                 "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "1s"}],
             }
-            addresses[names] = stack.enter_context(prometheus(prometheus_program, folder / "prometheus", [scrape]))
-        for names, address in addresses.items():
-            wait_for(f"full windows of {names}", lambda at=address: _full(at), seconds=120, every=2)
-        yield {names: _read(address) for names, address in addresses.items()}
+            config = {"global": {"scrape_interval": "2s", "scrape_timeout": "2s"}, "scrape_configs": [scrape]}
+            servers[names] = stack.enter_context(prometheus(prometheus_program, folder / "prometheus", config))
+        for names, server in servers.items():
+            wait_for(f"full windows of {names}", lambda at=server: _full(at), seconds=120, every=2)
+        yield {names: _read(server) for names, server in servers.items()}
 
 
-def _differs(address: str, evidence: Evidence) -> str | None:
-    found = [float(row["value"][1]) for row in query(address, evidence.query)]
+def _differs(server: Prometheus, evidence: Evidence) -> str | None:
+    found = [float(row["value"][1]) for row in server.instant(evidence.query)]
     if evidence.value is None:
         return None if not found else f"said to be unknown ({evidence.reason}), answers {found}"
     if len(found) == 1 and found[0] == pytest.approx(evidence.value, rel=1e-9, abs=ROUNDING[evidence.unit]):

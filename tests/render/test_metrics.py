@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -130,8 +128,9 @@ def test_the_text_stands_a_strict_parser():
     assert all(re.fullmatch(r"gpuwatch_[a-z_]+", f.name) and f.documentation for f in families)
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
-def test_promtool_has_nothing_to_say():
+def test_promtool_has_nothing_to_say(promtool_program):
     text = generate_latest(registry(an_evaluation(), OPERATION))
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(
+        [promtool_program, "check", "metrics"], input=text, capture_output=True, timeout=30, check=False
+    )
     assert (done.returncode, done.stderr.decode()) == (0, "")

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
 from gpuwatch.model.observations import Sample
 from gpuwatch.sources.prometheus.queries import NAME_LABEL, Query
+from tests.servers import QuietHandler, serving
 
-Reply = Callable[[BaseHTTPRequestHandler], None]
+Reply = Callable[[QuietHandler], None]
 
 
 def as_json(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Reply:
@@ -23,16 +23,7 @@ def as_json(status: int, body: Any, headers: Mapping[str, str] | None = None) ->
 
 
 def as_bytes(status: int, body: bytes, kind: str = "text/html", headers: Mapping[str, str] | None = None) -> Reply:
-    def reply(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        handler.send_header("Content-Type", kind)
-        handler.send_header("Content-Length", str(len(body)))
-        for name, text in (headers or {}).items():
-            handler.send_header(name, text)
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return reply
+    return lambda handler: handler.send(status, kind, body, headers)
 
 
 def vector(rows: list[tuple[dict[str, str], float | str]], **more: Any) -> Reply:
@@ -42,7 +33,7 @@ def vector(rows: list[tuple[dict[str, str], float | str]], **more: Any) -> Reply
     return as_json(200, {"status": "success", "data": {"resultType": "vector", "result": result}, **more})
 
 
-def hang_up(handler: BaseHTTPRequestHandler) -> None:
+def hang_up(handler: QuietHandler) -> None:
     """Promises more than it sends."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
@@ -50,7 +41,7 @@ def hang_up(handler: BaseHTTPRequestHandler) -> None:
     handler.wfile.write(b'{"status":"success","da')
 
 
-def drip(handler: BaseHTTPRequestHandler) -> None:
+def drip(handler: QuietHandler) -> None:
     """Sends a byte now and then, so that no single read times out."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
@@ -61,7 +52,7 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
         time.sleep(0.05)
 
 
-def stall(handler: BaseHTTPRequestHandler) -> None:
+def stall(handler: QuietHandler) -> None:
     time.sleep(1.0)
     as_json(200, {})(handler)
 
@@ -114,27 +105,16 @@ def _names(query: Query, metric: str) -> bool:
 def fake_prometheus() -> Iterator[Fake]:
     fake = Fake()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802  # the name that http.server looks for
             length = int(self.headers.get("Content-Length", 0))
             form = {key: texts[0] for key, texts in parse_qs(self.rfile.read(length).decode()).items()}
             with fake.busy():
                 fake.reply({**form, "path": self.path, **{f"header:{k}": v for k, v in self.headers.items()}})(self)
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802
             as_bytes(405, b"POST only")(self)
 
-        def log_message(self, *_: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    fake.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with serving(Handler) as address:
+        fake.url = f"http://{address}"
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,9 @@ from gpuwatch.errors import SourceError
 from gpuwatch.fit.booking import book
 from gpuwatch.model.history import ALL_POOLS
 from gpuwatch.sources.prometheus import PrometheusSettings, PrometheusSource
-from tests.sources.real_prometheus import eventually, needs_prometheus, pages, prometheus
+from tests.servers import pages, prometheus, wait_for
 
-pytestmark = [pytest.mark.server, needs_prometheus]
+pytestmark = pytest.mark.server
 
 KUBE = """
 kube_node_info{node="n1"} 1
@@ -98,7 +99,7 @@ def moved(text: str) -> str:
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["honor_labels", "moved_labels"])
-def source(request, tmp_path_factory):
+def source(request, prometheus_program, promtool_program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("prometheus")
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     with pages(TEXTS) as address:
@@ -107,8 +108,14 @@ def source(request, tmp_path_factory):
             scrape(address, "dcgm", "/n1", "n1:9400", request.param),
             scrape(address, "dcgm", "/n2", "n2:9400", request.param),
         ]
-        with prometheus(folder, configs, past(hour, request.param)) as url:
-            made = PrometheusSource(PrometheusSettings(url=url, window_seconds=10, timeout_seconds=10))
+        backfill = folder / "backfill.txt"
+        backfill.write_text(past(hour, request.param))
+        command = [promtool_program, "tsdb", "create-blocks-from", "openmetrics", str(backfill), str(folder / "data")]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        with prometheus(
+            prometheus_program, folder, {"scrape_configs": configs}, "--storage.tsdb.retention.time=30d"
+        ) as server:
+            made = PrometheusSource(PrometheusSettings(url=server.url, window_seconds=10, timeout_seconds=10))
 
             def whole() -> bool:
                 try:
@@ -118,7 +125,7 @@ def source(request, tmp_path_factory):
                 gpus = [gpu for node in snapshot.nodes for gpu in node.gpus]
                 return len(gpus) == 5 and any(gpu.activity and gpu.activity.samples >= 3 for gpu in gpus)
 
-            eventually(whole)
+            wait_for("a snapshot of all devices with a window", whole, seconds=40)
             yield made
 
 

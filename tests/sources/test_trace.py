@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -21,18 +19,9 @@ def test_a_folder_that_is_no_trace_is_a_source_error(tmp_path):
     assert caught.value.what
 
 
-@pytest.fixture
-def openb() -> Path:
-    root = os.environ.get("GPUWATCH_TRACES")
-    folder = Path(root or "") / "openb"
-    if not root or not folder.is_dir():
-        pytest.skip("GPUWATCH_TRACES names no folder that holds openb")
-    return folder
-
-
 @pytest.mark.traces
-def test_the_load_is_what_was_asked_for(openb):
-    source = TraceSource(openb, load_ratio=0.5, live=True)
+def test_the_load_is_what_was_asked_for(traces):
+    source = TraceSource(traces / "openb", load_ratio=0.5, live=True)
     snapshot = source.read(NOW)
     capacity = 1000 * sum(len(node.gpus) for node in snapshot.nodes)
     asked = sum(job.shape.milligpu * len(job.members) for job in snapshot.jobs)
@@ -43,8 +32,8 @@ def test_the_load_is_what_was_asked_for(openb):
 
 
 @pytest.mark.traces
-def test_without_a_load_it_is_empty_and_keeps_its_own_time(openb):
-    snapshot = TraceSource(openb, load_ratio=None).read(NOW)
+def test_without_a_load_it_is_empty_and_keeps_its_own_time(traces):
+    snapshot = TraceSource(traces / "openb", load_ratio=None).read(NOW)
     assert snapshot.jobs == ()
     assert snapshot.arrivals
     assert snapshot.taken_at != NOW

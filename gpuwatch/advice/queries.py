@@ -148,9 +148,9 @@ def selectors(snapshot: ClusterSnapshot, booking: Booking, devices: Iterable[Hel
     uuids: dict[str | None, list[str]] = defaultdict(list)  # MIG instance (None: whole devices) -> UUIDs
     places: dict[tuple[str, str | None], list[str]] = defaultdict(list)
     for device in devices:
-        uuid = booking.nodes[device.node].node.gpus[device.position].uuid
-        if uuid:
-            uuids[device.mig_instance].append(uuid)
+        gpu = booking.nodes[device.node].node.gpus[device.position]
+        if gpu.uuid:
+            uuids[device.mig_instance] += gpu.uuid_spellings or (gpu.uuid,)
         else:
             places[device.node, device.mig_instance].append(str(device.gpu_index))
     out = []

@@ -55,6 +55,7 @@ class Device:
     index: int | None = None  # settled when all series are read
     numbers: dict[bool, set[int]] = field(default_factory=lambda: {True: set(), False: set()})  # told now, told earlier
     products: set[str] = field(default_factory=set)
+    uuid_texts: set[str] = field(default_factory=set)
     board: Series = field(default_factory=Series)
     slices: dict[str, Series] = field(default_factory=dict)
     profiles: dict[str, str | None] = field(default_factory=dict)
@@ -85,6 +86,8 @@ class Device:
             self.numbers[reading.statistic == "now"].add(ref.index)
         if ref.product:
             self.products.add(ref.product)
+        if ref.uuid_text:
+            self.uuid_texts.add(ref.uuid_text)
         if reading.target:
             self.targets.add(reading.target)
         if ref.mig_id is None:
@@ -109,6 +112,7 @@ class Device:
             self._add_profile(mig_id, other.profiles.get(mig_id))
         self.targets |= other.targets
         self.products |= other.products
+        self.uuid_texts |= other.uuid_texts
         for now, numbers in other.numbers.items():
             self.numbers[now] |= numbers
 

@@ -72,6 +72,7 @@ def _seen(device: Device, offer: Offer, answering: bool, measured: Measured, set
     return Gpu(
         index=device.index or 0,
         uuid=device.uuid,
+        uuid_spellings=tuple(sorted(device.uuid_texts)) if device.uuid_texts != {device.uuid} else (),
         model=card.id if card else product,
         product=product,
         memory_total_bytes=memory or (card.memory_total_mib * MIB if card else None),

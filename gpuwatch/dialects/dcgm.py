@@ -161,6 +161,7 @@ def _device(sample: Sample, column: Column, spellings: set[str]) -> DeviceRef:
     return DeviceRef(
         host=host,
         uuid=normalized_uuid(uuid),
+        uuid_text=uuid,
         index=whole_number(text_of(labels, "gpu")),
         mig_id=mig_id,
         mig_profile=profile if mig_id else None,

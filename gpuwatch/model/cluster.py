@@ -64,6 +64,7 @@ class Gpu:
 
     index: int  # position on its node, 0-based, unique there
     uuid: str | None = None
+    uuid_spellings: tuple[str, ...] = ()  # how its series write it, where that is not how it stands above
     model: str | None = None  # catalogue id, else the product string as read; None when nobody says
     product: str | None = None  # the product string as read
     memory_total_bytes: int | None = None

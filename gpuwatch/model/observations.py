@@ -48,6 +48,7 @@ class DeviceRef:
 
     host: str | None = None
     uuid: str | None = None  # normalized: with its GPU- prefix, lower case hex
+    uuid_text: str | None = None  # as the series spells it
     index: int | None = None
     mig_id: str | None = None
     mig_profile: str | None = None

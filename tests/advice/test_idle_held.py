@@ -200,3 +200,10 @@ def test_recoverable_is_what_the_waterfall_counts_as_idle(snapshot):
     sick = any(g.health == "unhealthy" for n in snapshot.nodes for g in n.gpus)
     if not (passed or overheld or twice or sick):
         assert advised == pytest.approx(counted, abs=2 * len(snapshot.nodes) * 4)
+
+
+def test_evidence_spells_devices_as_their_series_do():
+    """The reader writes "GPU-" and lower case before every uuid; a query in that spelling would find nothing."""
+    odd = a_gpu(0, uuid="GPU-abc", uuid_spellings=("ABC", "GPU-ABC"), activity=idle())
+    (found,) = run("idle_held", a_node(gpus=[odd]), jobs=[a_job("j", "n1", [0], started_at=OLD)]).recommendations
+    assert all('UUID=~"ABC|GPU-ABC"' in evidence.query for evidence in found.evidence)

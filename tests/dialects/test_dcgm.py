@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -45,7 +46,10 @@ def one(metric: str, value: float, **labels: str) -> Observations:
 def test_both_generations_tell_the_same_state():
     old, new = observe(samples(OLD)), observe(samples(NEW))
     assert values(old) == values(new)
-    assert {r.device for r in old.readings} == {r.device for r in new.readings}
+    assert {replace(r.device, uuid_text=None) for r in old.readings} == {
+        replace(r.device, uuid_text=None) for r in new.readings
+    }
+    assert {r.device.uuid_text for r in (*old.readings, *new.readings)} == {"GPU-AB-1", "GPU-ab-1"}
     assert old.spellings == ("Hostname", "UUID")
     assert new.spellings == ("UUID", "hostname")
     assert values(old)["memory_used_bytes"] == 2**30

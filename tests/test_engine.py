@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import timedelta
 
@@ -19,6 +16,7 @@ from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.simulate.cluster import simulate
 from tests.builders import NOW, a_gpu, a_job, a_node, a_shape, a_snapshot, busy, idle
+from tests.processes import printed
 
 SETTINGS = AnalysisSettings()
 OLD = NOW - timedelta(days=3)
@@ -42,17 +40,7 @@ def test_the_id_is_the_same_in_another_process() -> None:
         "from gpuwatch.model.settings import AnalysisSettings; w = simulate(seed=3, taken_at=NOW);"
         "print(engine.evaluation_id(w.snapshot, w.history, AnalysisSettings()))"
     )
-    ids = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    ids = {printed(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert len(ids) == 1
 
 

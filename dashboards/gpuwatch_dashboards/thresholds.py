@@ -71,15 +71,22 @@ def alert_rules_folder() -> Path:
 def read_yaml(path: Path) -> Any:
     """The content of one YAML file; InputError names the file and the place of a fault."""
     try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", todo="check the path") from error
+    return parse_yaml(text, path)
+
+
+def parse_yaml(text: str, path: Path) -> Any:
+    """The content of YAML text that came from `path`; InputError names the file and the place of a fault."""
+    try:
         import yaml
     except ImportError:
         raise MissingExtraError(
             "PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'"
         ) from None
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", todo="check the path") from error
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not YAML: {error}", todo="correct the line named above") from error
 

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 from gpuwatch import __version__
 from gpuwatch.errors import GpuwatchError
 
-EXIT_OK, EXIT_FAILURE, EXIT_INTERRUPTED = 0, 1, 130
+EXIT_FAILURE, EXIT_INTERRUPTED = 1, 130
 
 # name -> (module that holds add_arguments and run, one line of help)
 COMMANDS = {

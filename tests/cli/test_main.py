@@ -12,13 +12,10 @@ import pytest
 
 from gpuwatch import __version__, wiring
 from tests.cli.conftest import Run
+from tests.processes import python
 
 COMMANDS = ("demo", "doctor", "forecast", "fragmentation", "place", "recommend", "serve", "snapshot")
 HEAVY = ("numpy", "pandas", "httpx", "fastapi", "sqlalchemy", "torch", "pydantic", "prometheus_client", "yaml")
-
-
-def python(code: str, **fields) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, **fields)
 
 
 def test_version(run: Run) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +17,7 @@ from gpuwatch.model.codec import dump_snapshot
 from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.render.documents import placement_document
 from tests.cli.conftest import Run
+from tests.processes import python
 from tests.render.evaluations import a_placement, an_evaluation
 from tests.render.reports import SNAPSHOT
 from tests.servers import QuietHandler, serving
@@ -171,6 +170,6 @@ def test_reading_a_daemon_needs_only_the_cli_extra(command: str, daemon: Daemon)
         f"import sys; sys.modules.update(dict.fromkeys({absent!r})); "
         f"from gpuwatch.__main__ import main; sys.exit(main({argv!r}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = python(code)
     assert (done.returncode, done.stderr.count("error")) == (0, 0), done.stderr
     assert json.loads(done.stdout)["evaluation_id"] == "0123456789ab"

@@ -48,8 +48,8 @@ def chain(traces: Path, prometheus_program: str, tmp_path_factory: pytest.TempPa
     scrape = {
         "job_name": "replay",
         "honor_labels": True,
-        "scrape_interval": "15s",
-        "scrape_timeout": "10s",
+        "scrape_interval": "8s",
+        "scrape_timeout": "8s",
         "file_sd_configs": [{"files": [str(targets)], "refresh_interval": "1s"}],
     }
     port = free_port()

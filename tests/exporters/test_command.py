@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from gpuwatch_exporters.__main__ import COMMANDS, main
 
 from gpuwatch import __version__
+from tests.processes import printed
 
 
 @pytest.mark.parametrize(
@@ -101,5 +100,4 @@ def test_help_and_the_generated_world_need_the_base_installation_only() -> None:
         "print(sorted({name.split('.')[0] for name in sys.modules} & "
         "{'numpy', 'pydantic', 'pandas', 'typer', 'rich', 'httpx', 'yaml', 'fastapi', 'sqlalchemy'}))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "[]"
+    assert printed(program) == "[]"

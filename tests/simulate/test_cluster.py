@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -21,6 +18,7 @@ from gpuwatch.fit.booking import book
 from gpuwatch.model.catalogue import card, match
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.simulate.cluster import DEFAULT_TAKEN_AT, advance, simulate
+from tests.processes import printed
 
 SETTINGS = AnalysisSettings()
 IDLE_CASES = ("idle_held", "loaded_idle", "protected_idle")
@@ -59,17 +57,7 @@ def test_two_processes_with_different_hash_seeds_agree() -> None:
         "import hashlib; from gpuwatch.simulate.cluster import simulate, advance;"
         "s = advance(simulate(seed=5), 4321); print(hashlib.sha256(repr(s).encode()).hexdigest())"
     )
-    prints = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stdout.strip()
-        for hash_seed in ("0", "1")
-    }
+    prints = {printed(program, PYTHONHASHSEED=hash_seed) for hash_seed in ("0", "1")}
     assert prints == {hashlib.sha256(repr(advance(simulate(seed=5), 4321)).encode()).hexdigest()}
 
 
@@ -78,8 +66,7 @@ def test_it_needs_the_standard_library_only() -> None:
         "import sys; from gpuwatch.simulate.cluster import simulate; simulate();"
         "print(sorted(set(sys.modules) & {'numpy', 'pydantic', 'pandas', 'typer', 'httpx', 'yaml'}))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "[]"
+    assert printed(program) == "[]"
 
 
 def test_the_zone_of_the_date_does_not_matter_and_its_absence_is_refused() -> None:

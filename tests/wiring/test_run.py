@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 import sys
 import time
 
 import pytest
 
+from tests.processes import python
 from tests.servers import announced, fetch, running, wait_for
 
 pytestmark = pytest.mark.server
@@ -47,5 +47,5 @@ try:
 except GpuwatchError as err:
     print(err.code, err.what)
 """
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+        done = python(code)
     assert f"cannot_listen cannot listen on 127.0.0.1:{port}" in done.stdout, done.stderr

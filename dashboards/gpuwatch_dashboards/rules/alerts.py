@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gpuwatch.errors import InputError, MissingExtraError, SettingsError
+from gpuwatch.errors import InputError, SettingsError
 from gpuwatch_dashboards.rules.recording import INTERVAL
-from gpuwatch_dashboards.thresholds import Thresholds
+from gpuwatch_dashboards.thresholds import Thresholds, parse_yaml
 
 SEVERITIES = ("critical", "warning", "info")
 CLASSES = ("hardware", "fabric", "thermal", "efficiency", "capacity", "telemetry", "software")
@@ -37,23 +37,9 @@ def fill(text: str, thresholds: Thresholds) -> str:
     return _MARK.sub(one, text)
 
 
-def names_used(text: str) -> set[str]:
-    """The thresholds that a template mentions."""
-    return {match.group(1) for match in _MARK.finditer(text)}
-
-
 def alert_group(template: Path, thresholds: Thresholds, *, runbook_base: str, grafana_url: str) -> dict[str, Any]:
     """One template file -> one rule group called after it; a rule that lacks what the policy asks is an InputError."""
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtraError(
-            "PyYAML is not installed", todo="pip install 'gpuwatch-stack[cli,dashboards]'"
-        ) from None
-    try:
-        rules = yaml.safe_load(fill(template.read_text(encoding="utf-8"), thresholds))
-    except yaml.YAMLError as error:
-        raise InputError(f"{template} is not YAML: {error}", todo="correct the line named above") from error
+    rules = parse_yaml(fill(template.read_text(encoding="utf-8"), thresholds), template)
     if not isinstance(rules, list) or not rules:
         raise InputError(f"{template} holds no list of alerts")
     return {

@@ -258,7 +258,9 @@ def _pools_with(lower: Card, context: AdviceContext) -> set[str]:
     return {
         booked.node.pool
         for booked in context.booking.nodes.values()
-        if any(card(gpu.model) is lower and gpu.health != "unhealthy" for gpu in booked.node.gpus)
+        if any(
+            card(gpu.model) is lower and gpu.health != "unhealthy" and not gpu.mig_enabled for gpu in booked.node.gpus
+        )
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -61,8 +61,12 @@ def describe(
     now: datetime,
     observed: Observations,
     failures: Mapping[str, SourceError],
+    elapsed: Callable[[], float],
 ) -> PrometheusDescription:
-    """Describes what `observed` brought, and asks the server for its clock and the depth of its history."""
+    """Describes what `observed` brought, and asks the server for its clock and the depth of its history.
+
+    `elapsed`: seconds since `now`; a slow answer is not a clock that is ahead.
+    """
     metrics = set(observed.metrics)
     exporters = {reading.target.job for reading in observed.readings if reading.target}
     uuids = {reading.device.uuid or (reading.device.host, reading.device.index) for reading in observed.readings}
@@ -76,18 +80,18 @@ def describe(
         pods=len(observed.pods),
         devices=len(uuids),
         targets_down=tuple(sorted(down)),
-        clock_skew_seconds=_skew(client, now),
+        clock_skew_seconds=_skew(client, now, elapsed),
         history_hours=_depth(client, settings, now),
         failures={name: error.code for name, error in failures.items()},
     )
 
 
-def _skew(client: PrometheusClient, now: datetime) -> float | None:
+def _skew(client: PrometheusClient, now: datetime, elapsed: Callable[[], float]) -> float | None:
     try:
         rows = client.instant("clock", "time()", None)
     except SourceError:
         return None
-    return round(rows[0].points[0][1] - now.timestamp(), 3) if rows else None
+    return round(rows[0].points[0][1] - now.timestamp() - elapsed(), 3) if rows else None
 
 
 def _depth(client: PrometheusClient, settings: PrometheusSettings, now: datetime) -> int | None:

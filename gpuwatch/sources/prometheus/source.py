@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from time import monotonic
 
 from gpuwatch.assemble.snapshot import assemble
 from gpuwatch.dialects.dialect import observe
@@ -60,13 +61,14 @@ class PrometheusSource:
 
     def describe(self, now: datetime) -> PrometheusDescription:
         """What this server knows and lacks, for people. Raises SourceError when it does not answer at all."""
+        began = monotonic()
         with self._client() as client:
             answers = self._answers(client, snapshot_queries(self.settings), now)
             observed = observe(_samples(answers), self.settings.window_seconds)
             failures = {query.name: answer for query, answer in answers if isinstance(answer, SourceError)}
             if len(failures) == len(answers):
                 raise next(iter(failures.values()))
-            return describe(client, self.settings, now, observed, failures)
+            return describe(client, self.settings, now, observed, failures, lambda: monotonic() - began)
 
     @contextmanager
     def _client(self) -> Iterator[PrometheusClient]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from gpuwatch.assemble.resources import COUNTED, SHARED, WHOLE, is_gpu, mig_profile, product_mig_profile
 from gpuwatch.model import catalogue
 from gpuwatch.model.observations import NodeRecord
-from gpuwatch.model.units import MIB
+from gpuwatch.model.units import COMPUTE_SLICES, MIB
 
-_COMPUTE_SLICES = 7
 _MEMORY_SLICES = 8
 _MOST_DEVICES = 4096  # a label that counts more devices in one machine counts something else
 _MEMORY_OF_COMPUTE = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
@@ -102,7 +101,7 @@ def cut_devices(profiles: Mapping[str, int], product: str | None) -> int:
         each = profile_slices(profile, product)
         compute += each[0] * count
         memory += each[1] * count
-    return max(-(-compute // _COMPUTE_SLICES), -(-memory // _MEMORY_SLICES))
+    return max(-(-compute // COMPUTE_SLICES), -(-memory // _MEMORY_SLICES))
 
 
 def _whole(text: str | None) -> int:

@@ -7,7 +7,6 @@ nothing yet. Nothing observed is None, never 0.
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,15 +15,13 @@ from typing import get_args
 
 from gpuwatch.errors import InputError
 from gpuwatch.model.history import ALL_POOLS, DemandSeries
-from gpuwatch.model.jobs import DemandShape, Job, JobKind
+from gpuwatch.model.jobs import Job, JobKind
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.model.units import HOUR_SECONDS, MILLI
 
 ALL_KINDS = "all"
 KINDS: tuple[str, ...] = get_args(JobKind)
 MAX_STEPS = 24 * 400  # a wrong year in one point must not make a series of millions of hours
-_COMPUTE = re.compile(r"^(\d)g\.")
-_COMPUTE_SLICES = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +48,9 @@ def asked(snapshot: ClusterSnapshot) -> Iterator[Asked]:
                 members[pool_of.get(member.node, wanted), "running"] += 1
             else:
                 members[wanted, "gated" if job.phase == "gated" else "pending"] += 1
-        each = member_milligpu(job.shape)
+        each = job.shape.demanded_milligpu
         for (pool, state), count in members.items():
             yield Asked(job=job, pool=pool, state=state, members=count, milligpu=count * each)
-
-
-def member_milligpu(shape: DemandShape) -> int:
-    """Thousandths of a device that one member asks for; a MIG instance counts its compute sevenths."""
-    if shape.mig_profile is None:
-        return shape.milligpu
-    sliced = _COMPUTE.match(shape.mig_profile)
-    return round(shape.gpus * MILLI * int(sliced[1]) / _COMPUTE_SLICES) if sliced else 0
 
 
 def demand_now(snapshot: ClusterSnapshot) -> dict[tuple[str, str], float]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Literal
 
-from gpuwatch.model.units import MILLI, gib, gpus
+from gpuwatch.model.units import COMPUTE_SLICES, MILLI, gib, gpus
 from gpuwatch.model.values import value
 
 JobKind = Literal["training", "inference", "interactive", "batch", "unknown"]
 JobPhase = Literal["running", "pending", "gated", "finished"]
+_PROFILE_SLICES = re.compile(r"(\d)g\.")  # "3g.40gb": three compute slices
 
 
 @value
@@ -31,6 +33,14 @@ class DemandShape:
     def milligpu(self) -> int:
         """Thousandths of a device that one member takes in all (0 for CPU-only and MIG shapes)."""
         return 0 if self.mig_profile else self.gpus * self.milligpu_per_gpu
+
+    @property
+    def demanded_milligpu(self) -> int:
+        """Thousandths of a device that one member asks for; a MIG instance counts its share of the compute slices."""
+        if self.mig_profile is None:
+            return self.milligpu
+        slices = _PROFILE_SLICES.match(self.mig_profile)
+        return round(self.gpus * MILLI * int(slices[1]) / COMPUTE_SLICES) if slices else 0
 
     @property
     def label(self) -> str:

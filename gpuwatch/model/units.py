@@ -10,6 +10,7 @@ MIB = 1024**2
 GIB = 1024**3
 HOUR_SECONDS = 3600
 WEEK_HOURS = 168
+COMPUTE_SLICES = 7  # of a device in MIG mode; an instance counts its share of them
 
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
@@ -40,7 +41,12 @@ def parse_millicores(text: str) -> int:
 
 def gpus(milligpu: float) -> str:
     """GPUs for people: "12", "12.5", "0.46"; thousandths are kept, trailing zeros are not."""
-    text = f"{milligpu / MILLI:,.3f}".rstrip("0").rstrip(".")
+    return decimal(milligpu / MILLI)
+
+
+def decimal(amount: float) -> str:
+    """A number for people: "1,234", "0.5"; at most three decimals, without trailing zeros or a negative zero."""
+    text = f"{amount:,.3f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 

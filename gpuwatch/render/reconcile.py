@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from gpuwatch.fit.booking import Booking, Hold, node_block_cause
 from gpuwatch.model.cluster import Gpu, Node
 from gpuwatch.model.jobs import Job, Member
 from gpuwatch.model.snapshot import ClusterSnapshot
-from gpuwatch.model.units import MILLI
+from gpuwatch.model.units import COMPUTE_SLICES, MILLI
 from gpuwatch.model.values import value
-
-_COMPUTE_SLICES = 7
 
 
 @value
@@ -55,7 +52,7 @@ def _devices(booking: Booking) -> Iterator[tuple[Node, Gpu, list[Hold], int]]:
 def _mig_held(gpu: Gpu, holds: list[Hold]) -> int:
     slices = {each.id: each.compute_slices for each in gpu.mig_instances}
     held = {hold.mig_instance for hold in holds if hold.mig_instance}
-    return min(MILLI, round(MILLI * sum(slices.get(name, 0) for name in held) / _COMPUTE_SLICES))
+    return min(MILLI, round(MILLI * sum(slices.get(name, 0) for name in held) / COMPUTE_SLICES))
 
 
 def _members(snapshot: ClusterSnapshot, phases: tuple[str, ...]) -> Iterator[tuple[Job, Member]]:
@@ -63,14 +60,6 @@ def _members(snapshot: ClusterSnapshot, phases: tuple[str, ...]) -> Iterator[tup
         if job.phase in phases and job.shape.gpus:
             for member in job.members:
                 yield job, member
-
-
-def _asked(job: Job) -> int:
-    """Thousandths of a device that one member asks for; a MIG instance by its compute slices."""
-    if job.shape.mig_profile:
-        slices = re.match(r"(\d+)g", job.shape.mig_profile)
-        return round(MILLI * job.shape.gpus * (int(slices[1]) if slices else 0) / _COMPUTE_SLICES)
-    return job.shape.milligpu
 
 
 def _unhealthy(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
@@ -109,25 +98,31 @@ def _fractions(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
 
 
 def _finished(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
-    return ((j.id, _asked(j)) for j, member in _members(snapshot, ("finished",)) if member.node is not None)
+    return (
+        (j.id, j.shape.demanded_milligpu) for j, member in _members(snapshot, ("finished",)) if member.node is not None
+    )
 
 
 def _pending_bound(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
-    return ((j.id, _asked(j)) for j, member in _members(snapshot, ("pending", "gated")) if member.node is not None)
+    return (
+        (j.id, j.shape.demanded_milligpu)
+        for j, member in _members(snapshot, ("pending", "gated"))
+        if member.node is not None
+    )
 
 
 def _pending(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
-    return ((j.id, _asked(j)) for j, member in _members(snapshot, ("pending",)) if member.node is None)
+    return ((j.id, j.shape.demanded_milligpu) for j, member in _members(snapshot, ("pending",)) if member.node is None)
 
 
 def _gated(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
-    return ((j.id, _asked(j)) for j, member in _members(snapshot, ("gated",)) if member.node is None)
+    return ((j.id, j.shape.demanded_milligpu) for j, member in _members(snapshot, ("gated",)) if member.node is None)
 
 
 def _terminating(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
     for job, member in _members(snapshot, ("running", "pending", "gated")):
         if member.terminating and member.node is not None:
-            yield job.id, _asked(job)
+            yield job.id, job.shape.demanded_milligpu
 
 
 def _guessed(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
@@ -137,7 +132,7 @@ def _guessed(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
 
 
 def _unbooked(snapshot: ClusterSnapshot, booking: Booking) -> _Found:
-    return ((job.id, _asked(job)) for job, _ in booking.unbooked)
+    return ((job.id, job.shape.demanded_milligpu) for job, _ in booking.unbooked)
 
 
 def _unmeasured(snapshot: ClusterSnapshot, booking: Booking) -> _Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from gpuwatch.model.units import decimal
 from gpuwatch.render.report import Cell, Column
 
 DASH = "-"
@@ -38,8 +39,7 @@ def number(amount: float, digits: int | None = None) -> str:
     if digits is not None:
         text = f"{amount:,.{digits}f}"
         return text.lstrip("-") if not text.strip("-0.,") else text
-    text = f"{amount:,.3f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
+    return decimal(amount)
 
 
 def is_number(cell: Cell) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuwatch.demand.series import MAX_STEPS, demand_now, member_milligpu, regrid
+from gpuwatch.demand.series import MAX_STEPS, demand_now, regrid
 from gpuwatch.errors import InputError
 from gpuwatch.model.snapshot import SourceHealth
 from tests.builders import NOW, a_job, a_node, a_shape, a_snapshot
@@ -93,4 +93,4 @@ def test_gated_members_are_no_demand():
 
 @pytest.mark.parametrize(("profile", "milligpu"), [("1g.10gb", 143), ("7g.80gb", 1000), ("odd", 0)])
 def test_mig_members_count_compute_sevenths(profile, milligpu):
-    assert member_milligpu(a_shape(mig_profile=profile)) == milligpu
+    assert a_shape(mig_profile=profile).demanded_milligpu == milligpu

@@ -64,6 +64,16 @@ def promtool_program() -> str:
     return need_program("promtool")
 
 
+# Who uses the fixture says so with the mark, so that `-m "not server and not traces"` leaves out what it names.
+MARK_OF_FIXTURE = {"traces": "traces", "prometheus_program": "server"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begins with the file that takes longest and mostly waits, so that the other worker has work meanwhile."""
     items.sort(key=lambda item: item.path.name != "test_chain.py")
+    for item in items:
+        for fixture in set(getattr(item, "fixturenames", ())) & MARK_OF_FIXTURE.keys():
+            if item.get_closest_marker(MARK_OF_FIXTURE[fixture]) is None:
+                raise pytest.UsageError(
+                    f"{item.nodeid} uses {fixture!r} and is not marked {MARK_OF_FIXTURE[fixture]!r}"
+                )

@@ -46,7 +46,7 @@ def test_skill_and_coverage_on_public_series(traces):
     shown: list[float] = []
     for pool, values in series(traces).items():
         errors = {steps: [0.0, 0.0] for steps in (1, 6, HORIZON)}
-        for end in range(500, len(values) - HORIZON, 13):
+        for end in range(500, len(values) - HORIZON, 23):
             known = tuple(values[:end])
             demand = DemandSeries(pool=pool, kind="all", start_at=START, step_seconds=3600, values=known)
             f = forecast_series(demand, START + timedelta(hours=end), settings, models)

@@ -12,6 +12,8 @@ from gpuwatch.sources.settings import PrometheusSettings, safe_url
 from tests.builders import NOW
 from tests.sources.fake_prometheus import as_bytes, as_json, drip, fake_prometheus, hang_up, stall, vector
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture
 def fake():

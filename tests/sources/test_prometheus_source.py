@@ -14,6 +14,8 @@ from tests.builders import NOW
 from tests.dialects.exposition import samples
 from tests.sources.fake_prometheus import Fake, as_bytes, as_json, fake_prometheus, vector
 
+pytestmark = pytest.mark.server
+
 SERIES = """
 kube_node_info{node="n1"} 1
 kube_node_status_capacity{node="n1",resource="nvidia_com_gpu"} 2

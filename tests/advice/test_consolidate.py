@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ import promql_parser
 import pytest
 
 from gpuwatch.fit.booking import book
+from gpuwatch.fit.feasible import fits as fits_on
 from gpuwatch.fit.feasible import room
 from gpuwatch.fragmentation.report import fragmentation_report
 from gpuwatch.model.jobs import DeviceShare, Job, Member, ShapeCount
@@ -224,3 +226,63 @@ def test_what_fits_less_often_is_told():
     told = {one.facts["shapes_fitting_less_often"] for one in outcome.recommendations}
     assert told <= {"", small.shape.label}
     assert outcome.recommendations
+
+
+def _random_cluster(seed: int):
+    """Mixed cards, unhealthy devices, cordoned nodes, shares of devices, and CPU asked for beyond capacity."""
+    pick = random.Random(seed)
+    nodes, jobs = [], []
+    for at in range(pick.randint(6, 30)):
+        model, count = pick.choice(["H100-80", "H100-80", "A100-80"]), pick.choice([4, 8])
+        sick = [pick.random() < 0.08 for _ in range(count)]
+        gpus = [
+            a_gpu(i, model, uuid=f"GPU-{at}-{i}", health="unhealthy" if sick[i] else "healthy") for i in range(count)
+        ]
+        cpu = pick.choice([16_000, 48_000, 96_000])
+        blocked = ("cordoned",) if pick.random() < 0.08 else ()
+        pool = pick.choice(["a", "b"])
+        nodes.append(a_node(f"n{at:02}", gpus=gpus, pool=pool, block_causes=blocked, cpu_allocatable_millicores=cpu))
+        left = [1000] * count
+        for number in range(pick.randint(0, 5)):
+            wanted = pick.choice([1, 1, 1, 2, 3, 4])
+            each = 1000 if wanted > 1 else pick.choice([1000, 500, 250])
+            fitting = [i for i in range(count) if left[i] >= each]
+            if len(fitting) < wanted:
+                continue
+            chosen = sorted(pick.sample(fitting, wanted))
+            for i in chosen:
+                left[i] -= each
+            shape = a_shape(gpus=wanted, milligpu=each, cpu=pick.choice([1000, 8000]))
+            jobs.append(a_job(f"j{at}-{number}", f"n{at:02}", chosen, shape=shape, owner="Job/x"))
+    jobs += [a_job(f"w{i}", shape=a_shape(gpus=pick.choice([2, 4, 8]), cpu=4000)) for i in range(pick.randint(0, 6))]
+    return nodes, jobs
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_plans_on_random_clusters_do_what_they_say(seed):
+    """Each told move is made in a snapshot, which is then counted anew from nothing."""
+    nodes, jobs = _random_cluster(seed)
+    found = plan(nodes, jobs, ()).recommendations
+    snapshot = a_snapshot(*nodes, jobs=jobs)
+    mix = context_of(snapshot).mix
+    placed = list(jobs)
+    for one in sorted(found, key=lambda r: r.facts["order"]):
+        before, placed = placed, apply(placed, [one])
+        was, now = (book(replace(snapshot, jobs=tuple(state))) for state in (before, placed))
+        assert len(now.findings) <= len(was.findings)
+        assert not any(now.nodes[one.subject.name].holds)
+        told = [fragmentation_report(state, mix) for state in (was, now)]
+        assert one.facts["fragmentation_index_before"] == pytest.approx(told[0].overall.fragmentation_index)
+        assert one.facts["fragmentation_index_after"] == pytest.approx(told[1].overall.fragmentation_index)
+        usable = [t.overall.free_milligpu - t.overall.stranded_milligpu for t in told]
+        assert one.recoverable.gpus == pytest.approx((usable[1] - usable[0]) / 1000, abs=1e-3)
+        fits = [{f.shape: f.fits_now for f in t.shapes if f.shape.gpus} for t in told]
+        more = sorted(shape.label for shape in fits[1] if fits[1][shape] > fits[0][shape])
+        less = sorted(shape.label for shape in fits[1] if fits[1][shape] < fits[0][shape])
+        assert one.facts["shapes_helped"] == ", ".join(more)
+        assert one.facts["shapes_fitting_less_often"] == ", ".join(less)
+        waiting = {job.id: job.shape for job in placed if job.id in one.unlocks}
+        assert len(waiting) == len(one.unlocks)
+        for shape in waiting.values():
+            assert not any(fits_on(room(b), shape) for b in was.nodes.values())
+            assert any(fits_on(room(b), shape) for b in now.nodes.values())

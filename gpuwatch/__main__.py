@@ -15,6 +15,7 @@ _NEEDED = ("typer", "click", "rich", "pydantic", "httpx", "yaml")
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code; prints only what the command asked for."""
     args = list(sys.argv[1:] if argv is None else argv)
+    _stand_in_for_closed_streams()
     try:
         return _run(args)
     except KeyboardInterrupt:
@@ -55,6 +56,17 @@ def _run(args: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _stand_in_for_closed_streams() -> None:
+    """A stream that the caller closed (`>&-`) is None here, and its number would go to the next file that is opened.
+
+    A stand-in for stdout refuses to be written to, so that lost data is an error; what stderr would say is dropped.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115  lives as long as we
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def _told(lines: list[str], args: list[str]) -> None:
     if _verbosity(args) >= 2:
         import traceback
@@ -62,6 +74,10 @@ def _told(lines: list[str], args: list[str]) -> None:
         traceback.print_exc()
     for line in lines:
         print(line, file=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:  # what could not be written is told; the interpreter would try again at exit, and tell it anew
+        _drop_stdout()
 
 
 def _verbosity(args: list[str]) -> int:
@@ -70,10 +86,15 @@ def _verbosity(args: list[str]) -> int:
 
 
 def _reader_gone() -> int:
-    """`| head` closed the pipe: nothing to say, and the interpreter must not try to flush again at exit."""
+    """`| head` closed the pipe: nothing to say."""
+    _drop_stdout()
+    return 0
+
+
+def _drop_stdout() -> None:
+    """What is left to be written goes nowhere, so that the interpreter does not fail to flush it at exit."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
-    return 0
 
 
 if __name__ == "__main__":

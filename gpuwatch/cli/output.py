@@ -7,7 +7,6 @@ import logging
 import os
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import typer
 from gpuwatch.cli.exits import PARTIAL, choice
 from gpuwatch.cli.options import OutputOptions
 from gpuwatch.errors import GpuwatchError
+from gpuwatch.files import replace_file
 from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.render.report import FORMATS, Report, Style
 
@@ -52,7 +52,7 @@ def emit(report: Report, options: OutputOptions) -> None:
 def write(text: str, options: OutputOptions) -> None:
     """`text` to the chosen file, or to stdout to the last byte."""
     if options.output_file is not None:
-        _replace(options.output_file, text)
+        _to_file(options.output_file, text)
         return
     if not _speaks_unicode():
         text = text.encode(sys.stdout.encoding or "ascii", "backslashreplace").decode(sys.stdout.encoding or "ascii")
@@ -113,30 +113,11 @@ def _speaks_unicode() -> bool:
     return True
 
 
-def _replace(path: Path, text: str) -> None:
+def _to_file(path: Path, text: str) -> None:
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as err:
-        raise GpuwatchError(f"cannot write {path}: {err.strerror}", todo="choose a folder that can be written") from err
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes a private file; the result gets what a plain new file would have, or keeps what it had.
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as err:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise GpuwatchError(f"cannot write {path}: {err.strerror}", todo="free space or choose another file") from err
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        replace_file(path, text)
+    except BrokenPipeError:
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    except OSError as err:
+        todo = "choose a folder that can be written, or free space"
+        raise GpuwatchError(f"cannot write {path}: {err.strerror}", todo=todo) from err

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
 from gpuwatch.errors import InputError
+from gpuwatch.files import replace_file
 
 KUBE_STATE_PATH = "/kube-state-metrics/metrics"
 SELF_PATH = "/metrics"
@@ -39,17 +38,10 @@ def targets_json(address: str, gpu_nodes: Iterable[str]) -> str:
 
 def write_atomically(path: Path, text: str) -> None:
     """Replaces the file in one step, so that a reader never sees half of it. InputError when it cannot be written."""
-    handle = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, handle = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(handle, 0o644)  # mkstemp keeps it from Prometheus, which runs as another user
-        os.replace(handle, path)
+        replace_file(path, text, mode=0o644)  # Prometheus, which reads it, runs as another user
     except OSError as err:
-        if handle is not None and os.path.exists(handle):
-            os.unlink(handle)
         raise InputError(f"cannot write {path}: {err}", todo="choose another --sd-file") from err
 
 

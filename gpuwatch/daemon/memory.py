@@ -12,7 +12,7 @@ from gpuwatch.errors import GpuwatchError
 from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.model.history import History
 from gpuwatch.model.snapshot import Finding
-from gpuwatch.store import Store
+from gpuwatch.store import Store, StoreGoneError
 
 T = TypeVar("T")
 log = logging.getLogger("gpuwatch.daemon")
@@ -32,6 +32,7 @@ class Memory:
         self._store: Store | None = None
         self._hours = history_hours
         self._backfilled = False
+        self._lost = False  # a store that is opened next knows nothing of what this process remembers
         self._first_seen: dict[str, datetime] = {}
         self._last_history = History()
         self.finding: Finding | None = None  # what is wrong with the store now
@@ -46,6 +47,8 @@ class Memory:
         self.finding = None
         if self._open is None:
             return self._without_store(now, source)
+        if self._lost and self._try(lambda store: store.backfill(self._last_history)) is not None:
+            self._lost = False
         if not self._backfilled and hasattr(source, "demand_history"):
             told = self._ask(source, now)
             if told is not None and self._try(lambda store: store.backfill(told)) is not None:
@@ -58,7 +61,7 @@ class Memory:
     def dated(self, evaluation: Evaluation, now: datetime) -> Evaluation:
         """The same evaluation with `first_seen_at` on every recommendation."""
         ids = [each.id for each in evaluation.recommendations]
-        seen = self._try(lambda store: store.seen(ids, now)) if self._open else None
+        seen = self._try(lambda store: store.seen(ids, now, self._first_seen)) if self._open else None
         if seen is None:
             seen = {i: self._first_seen.get(i, now) for i in ids}
         self._first_seen = seen
@@ -102,4 +105,7 @@ class Memory:
             code = err.code if isinstance(err, GpuwatchError) else "store_error"
             self.finding = Finding(code=code, severity="warning", subject="store", detail=str(err))
             log.warning("going on without the store: %s", err)
+            if isinstance(err, StoreGoneError):
+                self.close()
+                self._lost = True
             return None

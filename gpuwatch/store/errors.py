@@ -12,9 +12,15 @@ from gpuwatch.errors import SourceError
 
 class StoreError(SourceError):
     """The store cannot be read or written. Codes: store_locked, store_read_only, store_corrupt, store_full,
-    store_unreachable, store_version, store_error."""
+    store_unreachable, store_version, store_gone, store_error."""
 
     code = "store_error"
+
+
+class StoreGoneError(StoreError):
+    """The file is no longer the one that was opened. Whoever holds the store must open it anew."""
+
+    code = "store_gone"
 
 
 # What the drivers say -> (code, what to do).
@@ -22,8 +28,8 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     ("is locked", "store_locked", "end the other program that writes to it, or give this one its own [store] url"),
     ("readonly", "store_read_only", "make the file and its folder writable for this user"),
     ("read-only", "store_read_only", "make the file and its folder writable for this user"),
-    ("not a database", "store_corrupt", "move the file away; a new one is made at the next start"),
-    ("malformed", "store_corrupt", "move the file away; a new one is made at the next start"),
+    ("not a database", "store_corrupt", "move the file away; a new one is made"),
+    ("malformed", "store_corrupt", "move the file away; a new one is made"),
     ("disk is full", "store_full", "free space on its disk"),
     ("unable to open", "store_unreachable", "check the path of [store] url and its permissions"),
 )

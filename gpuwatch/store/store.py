@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -19,7 +20,7 @@ from gpuwatch.errors import SettingsError
 from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.model.history import DemandSeries, History
 from gpuwatch.model.units import HOUR_SECONDS
-from gpuwatch.store.errors import StoreError, told
+from gpuwatch.store.errors import StoreError, StoreGoneError, told
 from gpuwatch.store.tables import SCHEMA_VERSION, advice_seen, demand_hours, evaluations, meta, metadata
 
 _BUSY_SECONDS = 5
@@ -44,8 +45,18 @@ class EvaluationRow:
 class Store:
     """What one cluster's daemon remembers. Made by open_store()."""
 
-    def __init__(self, engine: Engine, name: str, cluster: str, retention_days: int, keep_evaluations: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        name: str,
+        cluster: str,
+        retention_days: int,
+        keep_evaluations: int,
+        file: Path | None = None,
+    ) -> None:
         self._engine = engine
+        self._file = file  # None: a server, or memory
+        self._opened = _identity(file)
         self._keep_seconds = retention_days * _DAY_SECONDS
         self._keep_evaluations = keep_evaluations
         self.name = name
@@ -56,7 +67,7 @@ class Store:
 
         A key seen before that is absent from `demand` is a reading of 0: the cluster was observed, nothing asked.
         """
-        with told("recording an evaluation", self.name), self._engine.begin() as db:
+        with self._working("recording an evaluation"), self._engine.begin() as db:
             known = db.execute(
                 select(demand_hours.c.pool, demand_hours.c.kind)
                 .where(demand_hours.c.cluster == self.cluster)
@@ -72,7 +83,7 @@ class Store:
     def backfill(self, history: History) -> int:
         """Adds hourly means for hours of which nothing is known; returns how many. None values are left out."""
         added = 0
-        with told("filling in the demand before the first evaluation", self.name), self._engine.begin() as db:
+        with self._working("filling in the demand before the first evaluation"), self._engine.begin() as db:
             known = {
                 (row.hour_at, row.pool, row.kind)
                 for row in db.execute(select(demand_hours).where(demand_hours.c.cluster == self.cluster))
@@ -94,7 +105,7 @@ class Store:
         end = _hour(before)
         start = end - hours * HOUR_SECONDS
         found: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-        with told("reading the demand history", self.name), self._engine.connect() as db:
+        with self._working("reading the demand history"), self._engine.connect() as db:
             for row in db.execute(
                 select(demand_hours).where(
                     demand_hours.c.cluster == self.cluster,
@@ -123,15 +134,21 @@ class Store:
     def latest(self, limit: int = 1) -> list[EvaluationRow]:
         """The newest evaluations, newest first."""
         query = select(evaluations).where(evaluations.c.cluster == self.cluster)
-        with told("reading evaluations", self.name), self._engine.connect() as db:
+        with self._working("reading evaluations"), self._engine.connect() as db:
             rows = list(db.execute(query.order_by(evaluations.c.row.desc()).limit(limit)))
         return [_row(row) for row in rows]
 
-    def seen(self, ids: Iterable[str], at: datetime) -> dict[str, datetime]:
-        """When each piece of advice was first given. Advice that was gone for a day counts as new."""
+    def seen(
+        self, ids: Iterable[str], at: datetime, known: Mapping[str, datetime] | None = None
+    ) -> dict[str, datetime]:
+        """When each piece of advice was first given. Advice that was gone for a day counts as new.
+
+        known: what the caller remembers of advice that this store may not have been told of.
+        """
         now = int(at.timestamp())
-        with told("remembering when advice was first given", self.name), self._engine.begin() as db:
-            kept = {
+        told_before = {i: int(first.timestamp()) for i, first in (known or {}).items()}
+        with self._working("remembering when advice was first given"), self._engine.begin() as db:
+            kept = told_before | {
                 row.id: row.first_seen_at
                 for row in db.execute(
                     select(advice_seen).where(
@@ -154,6 +171,18 @@ class Store:
     def close(self) -> None:
         """Gives the connections back; the store cannot be used afterwards."""
         self._engine.dispose()
+
+    @contextmanager
+    def _working(self, doing: str) -> Iterator[None]:
+        # SQLite goes on writing to a file that was removed or replaced, where nobody will ever find it again.
+        if _identity(self._file) != self._opened:
+            raise StoreGoneError(
+                f"the file of the store {self.name} was removed or replaced while in use",
+                tried=doing,
+                todo="nothing: the file that is there now is opened, or a new one made, and filled with what is known",
+            )
+        with told(doing, self.name):
+            yield
 
     def _forget(self, db: Connection, at: datetime) -> None:
         oldest = int(at.timestamp()) - self._keep_seconds
@@ -208,7 +237,17 @@ def open_store(url: str, *, cluster: str = "default", retention_days: int = 90, 
             raise StoreError(
                 what, todo="give it another [store] url, or use the release that wrote it", code="store_version"
             )
-    return Store(engine, name, cluster, retention_days, keep_evaluations)
+    file = Path(parsed.database) if is_file and parsed.database and not parsed.database.startswith("file:") else None
+    return Store(engine, name, cluster, retention_days, keep_evaluations, file)
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """What tells this file from another of its name; None: there is no file."""
+    try:
+        found = file.stat() if file is not None else None
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found else None
 
 
 def _options(backend: str, database: str | None) -> dict[str, Any]:

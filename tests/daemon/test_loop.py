@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import time
 from dataclasses import replace
@@ -162,6 +163,27 @@ def test_a_store_that_cannot_even_be_opened_is_told_and_tried_again(clock, sourc
     assert daemon.round()
     assert daemon.state.view.store_ok is True
     daemon.stop()
+
+
+def test_a_store_that_is_removed_while_in_use_is_made_anew_from_what_is_remembered(clock, source, tmp_path):
+    folder = tmp_path / "state"
+    daemon = a_daemon(clock, source, open_store=lambda: open_store(f"sqlite:///{folder / 'x.db'}"))
+    for _ in range(3):
+        daemon.round()
+        clock.advance(3600)
+    shutil.rmtree(folder)
+    assert daemon.round()
+    view = daemon.state.view
+    assert (view.store_ok, view.findings[0].code) == (False, "store_gone")
+    assert daemon.state.readiness().ready
+    assert view.history.series  # forecasts go on with what was read last
+    assert daemon.round()
+    assert (daemon.state.view.store_ok, daemon.state.view.findings) == (True, ())
+    daemon.stop()
+    again = open_store(f"sqlite:///{folder / 'x.db'}")
+    series = next(s for s in again.history(clock.now()).series if s.kind == "all" and s.pool == "default")
+    assert series.values[:2] == (2.0, 2.0)
+    again.close()
 
 
 def test_a_source_that_knows_the_past_fills_the_store_once(clock, source, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from gpuwatch.errors import SettingsError
 from gpuwatch.model.evaluation import Evaluation, Waterfall
 from gpuwatch.model.history import DemandSeries, History
-from gpuwatch.store import StoreError, open_store
+from gpuwatch.store import StoreError, StoreGoneError, open_store
 from tests.builders import NOW
 
 HOUR = timedelta(hours=1)
@@ -167,3 +167,31 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 def test_naive_times_never_reach_the_answers(store):
     store.record(an_evaluation(), {("a", "all"): 1.0}, NOW)
     assert store.latest()[0].recorded_at.tzinfo is UTC
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_no_longer_there_is_not_written_to(tmp_path, replaced):
+    path = tmp_path / "x.db"
+    opened = open_store(f"sqlite:///{path}", cluster="test")
+    opened.record(an_evaluation(), {("a", "all"): 4.0}, NOW)
+    path.rename(tmp_path / "away.db")
+    if replaced:
+        open_store(f"sqlite:///{path}", cluster="test").close()
+    for use in (
+        lambda: opened.record(an_evaluation(), {("a", "all"): 4.0}, NOW),
+        lambda: opened.history(NOW + HOUR),
+        lambda: opened.backfill(History()),
+        lambda: opened.seen(["a"], NOW),
+        lambda: opened.latest(),
+    ):
+        with pytest.raises(StoreGoneError, match="removed or replaced"):
+            use()
+    opened.close()
+    assert path.exists() is replaced
+
+
+def test_what_the_caller_remembers_of_advice_is_taken_over_once(store):
+    before = NOW - HOUR
+    assert store.seen(["a", "b"], NOW, known={"a": before}) == {"a": before, "b": NOW}
+    assert store.seen(["a"], NOW + HOUR) == {"a": before}
+    assert store.seen(["a"], NOW + HOUR, known={"a": NOW}) == {"a": before}  # the store knows better

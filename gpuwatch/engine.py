@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from gpuwatch.advice.advise import AdviceContext, advise
+from gpuwatch.advice.advise import RULE_FAILED, AdviceContext, advise
 from gpuwatch.counting.waterfall import waterfalls
 from gpuwatch.demand.mix import demand_mix
 from gpuwatch.demand.pending import pending_demand
@@ -77,6 +77,11 @@ def evaluate(
     forecasts = stages.run("forecast", lambda: forecast_all(history, snapshot.taken_at, settings), ())
     context = AdviceContext(snapshot=snapshot, booking=booking, mix=mix, demand=demand, settings=settings)
     recommendations, abstentions = stages.run("advice", lambda: advise(context), ((), ()))
+    # A broken rule is worth no less than a broken stage: what it would have found is missing from the answer.
+    broken = [each for each in abstentions if each.reason == RULE_FAILED]
+    stages.failures += [
+        StageFailure(stage="advice", code=RULE_FAILED, detail=f"{each.rule}: {each.detail}") for each in broken
+    ]
     return Evaluation(
         id=evaluation_id(snapshot, history, settings),
         cluster=snapshot.cluster,

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gpuwatch import engine
+from gpuwatch.advice.rule import RULES
 from gpuwatch.errors import InputError
 from gpuwatch.model.cluster import Node
 from gpuwatch.model.evaluation import PlacementRequest
@@ -109,6 +110,18 @@ def test_a_broken_stage_is_named_and_the_others_stand(monkeypatch: pytest.Monkey
     assert found.waterfall is not None
     assert found.recommendations
     assert tuple(seen) == engine.STAGES
+
+
+def test_a_broken_rule_is_named_among_the_failures_and_the_others_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr(type(RULES.get("idle_held")), "run", broken)
+    found = evaluated(simulate(seed=7, taken_at=NOW).snapshot)
+    assert [(f.stage, f.code, f.detail) for f in found.failures] == [
+        ("advice", "rule_failed", "idle_held: OverflowError: date value out of range")
+    ]
+    assert {r.rule for r in found.recommendations} == {"tier_mismatch", "consolidate"}
 
 
 def test_the_planted_cases_are_found() -> None:

@@ -7,8 +7,9 @@ from gpuwatch.advice.rule import RULES, Outcome
 from gpuwatch.errors import GpuwatchError
 from gpuwatch.model.evaluation import Abstention, Recommendation
 
-__all__ = ["AdviceContext", "advise"]
+__all__ = ["RULE_FAILED", "AdviceContext", "advise"]
 
+RULE_FAILED = "rule_failed"  # the reason of an abstention that speaks for a whole rule that broke
 _RANK = {"critical": 0, "warning": 1, "info": 2}
 
 
@@ -21,7 +22,7 @@ def advise(context: AdviceContext) -> tuple[tuple[Recommendation, ...], tuple[Ab
             outcome = rule.run(context)
         except Exception as err:  # one broken rule must not silence the others
             code = err.code if isinstance(err, GpuwatchError) else type(err).__name__
-            broken = Abstention(rule=name, subject="*", reason="rule_failed", detail=f"{code}: {err}")
+            broken = Abstention(rule=name, subject="*", reason=RULE_FAILED, detail=f"{code}: {err}")
             outcome = Outcome(abstentions=(broken,))
         recommendations += outcome.recommendations
         abstentions += outcome.abstentions

@@ -16,6 +16,7 @@ from gpuwatch.errors import InputError, MissingExtraError
 from gpuwatch.model.snapshot import SNAPSHOT_SCHEMA, ClusterSnapshot
 
 _MAX_FAULTS_SHOWN = 5
+_RECORD = "write one with: gpuwatch snapshot record"
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"[^,\]}\s]+")
 
@@ -43,9 +44,11 @@ def load_snapshot(text: str, origin: str = "snapshot") -> ClusterSnapshot:
 
     try:
         head = json.loads(text)
+    except RecursionError as err:
+        raise InputError(f"{origin} is no snapshot: it is nested too deep", todo=_RECORD) from err
     except ValueError as err:
         where = f"line {err.lineno}: {err.msg}" if isinstance(err, json.JSONDecodeError) else str(err)
-        raise InputError(f"{origin} is not JSON ({where})", todo="write one with: gpuwatch snapshot record") from err
+        raise InputError(f"{origin} is not JSON ({where})", todo=_RECORD) from err
     version = head.get("schema_version") if isinstance(head, dict) else None
     if version != SNAPSHOT_SCHEMA:
         raise InputError(
@@ -63,7 +66,7 @@ def load_snapshot(text: str, origin: str = "snapshot") -> ClusterSnapshot:
 def read_snapshot(path: Path) -> ClusterSnapshot:
     """load_snapshot of a file; a file that cannot be read is an InputError too."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors put a mark before the text
     except (OSError, UnicodeDecodeError) as err:
         raise InputError(f"cannot read {path}: {err}", todo="check the path and its permissions") from err
     return load_snapshot(text, origin=str(path))

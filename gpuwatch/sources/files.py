@@ -20,7 +20,7 @@ class SnapshotFileSource:
 
     def read(self, now: datetime) -> ClusterSnapshot:
         """The snapshot in the file. SourceError (unreachable, bad_answer) when there is none that can be read."""
-        if not self._path.is_file():
+        if not self._path.exists():
             raise SourceError(
                 f"there is no snapshot file {self._path}",
                 tried="opening it",

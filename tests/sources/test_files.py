@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from datetime import timedelta
 
 import pytest
@@ -31,8 +33,25 @@ def test_what_the_recording_run_said_of_its_sources_stays(tmp_path):
     assert [(s.name, s.ok) for s in told] == [("file:s.json", True), ("prometheus:a", False)]
 
 
+def test_what_is_there_but_no_plain_file_is_read_or_told_for_what_it_is(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = "\ufeff" + dump_snapshot(a_snapshot(a_node()))  # with the mark that some editors put before a text
+    threading.Thread(target=lambda: pipe.write_text(text, encoding="utf-8"), daemon=True).start()
+    assert len(SnapshotFileSource(pipe).read(NOW).nodes) == 1
+    with pytest.raises(SourceError, match="directory"):
+        SnapshotFileSource(tmp_path).read(NOW)
+
+
 @pytest.mark.parametrize(
-    ("text", "code"), [(None, "unreachable"), ("{", "bad_answer"), ("{}", "bad_answer"), ("\udcff", "bad_answer")]
+    ("text", "code"),
+    [
+        (None, "unreachable"),
+        ("{", "bad_answer"),
+        ("{}", "bad_answer"),
+        ("\udcff", "bad_answer"),
+        ("[" * 100_000, "bad_answer"),
+    ],
 )
 def test_a_file_that_cannot_be_read_is_a_source_error(tmp_path, text, code):
     path = tmp_path / "s.json"

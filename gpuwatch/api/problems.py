@@ -43,7 +43,7 @@ def problem_response(problem: ProblemError, headers: Mapping[str, str] | None = 
     return JSONResponse(body, problem.status, sent, media_type="application/problem+json")
 
 
-_CODES = {404: "not_found", 405: "method_not_allowed"}
+_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
 
 
 def install(app: FastAPI) -> None:

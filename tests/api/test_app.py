@@ -64,6 +64,21 @@ def test_a_body_that_is_no_json_is_refused(client):
     )
 
 
+@pytest.mark.parametrize("body", [b'{"gpus":1,"gpu_model":"\xff"}', b"[" * 100_000])
+def test_a_body_that_cannot_even_be_parsed_is_refused(client, body):
+    answer = client.post("/api/v1/placements", content=body, headers={"content-type": "application/json"})
+    problem(answer, answer.status_code, "bad_request")
+    assert answer.status_code in (400, 422)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/api/v1/fragmentation"])
+def test_head_answers_what_get_does(client, path):
+    head, whole = client.head(path), client.get(path)
+    assert head.status_code == whole.status_code == 200
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.headers.get("etag") == whole.headers.get("etag")
+
+
 def test_what_the_engine_refuses_is_a_problem(state):
     def refuse(*_):
         raise InputError("no policy is called 'x'", todo="choose fgd")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -82,7 +83,8 @@ class Server:
         try:
             # A proxy from the environment cannot reach this machine's own loopback.
             with httpx.Client(timeout=self._timeout_seconds, trust_env=not self._loopback) as client:
-                answer = client.request(method, url, json=body, headers=self._headers)
+                request = client.build_request(method, url, json=body, headers=self._headers)
+                answer = self._whole(client, request)
         except httpx.TimeoutException as err:
             raise SourceError(
                 f"{self._url} did not answer within {self._timeout_seconds:g} s",
@@ -113,6 +115,20 @@ class Server:
                 code="not_json",
             )
         return answer.text
+
+    def _whole(self, client: httpx.Client, request: httpx.Request) -> httpx.Response:
+        """The answer with its body. The library's limit is per read, which a dripping body would pass for ever."""
+        deadline = time.monotonic() + self._timeout_seconds
+        answer = client.send(request, stream=True)
+        try:
+            parts = []
+            for part in answer.iter_raw():
+                parts.append(part)
+                if time.monotonic() > deadline:
+                    raise httpx.ReadTimeout("the body came too slowly", request=request)
+            return httpx.Response(answer.status_code, headers=answer.headers, content=b"".join(parts), request=request)
+        finally:
+            answer.close()
 
     def _json(self, text: str) -> dict[str, Any]:
         try:

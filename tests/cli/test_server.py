@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ class Daemon:
             "/api/v1/placements": (200, JSON, PLACEMENT),
         }
         self.asked: list[tuple[str, str, Any, str | None]] = []
+        self.drip_seconds = 0.0  # between two bytes of a body
         self.wait = threading.Event()
         self.wait.set()
         daemon = self
@@ -50,8 +52,16 @@ class Daemon:
                 daemon.asked.append((self.command, self.path, body, self.headers.get("Authorization")))
                 daemon.wait.wait(30)
                 status, kind, text = daemon.answers.get(self.path, (404, HTML, "<h1>no</h1>"))
-                with contextlib.suppress(BrokenPipeError):  # the client that gave up has gone
-                    self.send(status, kind, text.encode())
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client that gave up has gone
+                    self.send(status, kind, text.encode()) if not daemon.drip_seconds else self.drip(text.encode())
+
+            def drip(self, body: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                for byte in body:
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(daemon.drip_seconds)
 
             do_GET = do_POST = answer  # noqa: N815  # the names that http.server looks for
 
@@ -143,6 +153,15 @@ def test_a_daemon_that_hangs_is_given_up(run: Run, daemon: Daemon) -> None:
     ended = run("recommend", "--server", daemon.url, "--timeout", "0.2")
     assert ended.code == 1
     assert "did not answer within 0.2 s" in ended.err
+
+
+def test_a_daemon_whose_answer_drips_is_given_up(run: Run, daemon: Daemon) -> None:
+    daemon.drip_seconds = 0.05  # each read is quick, the whole would take minutes
+    began = time.monotonic()
+    ended = run("recommend", "--server", daemon.url, "--timeout", "0.3")
+    assert time.monotonic() - began < 10
+    assert ended.code == 1
+    assert "did not answer within 0.3 s" in ended.err
 
 
 def test_nobody_listening(run: Run) -> None:

@@ -166,12 +166,14 @@ def read_table(cls: type[T], table: object, text: str, origin: str, at: Where) -
 
 # How a field's unit bounds it: suffix -> (lowest, highest, words).
 _BOUNDS: tuple[tuple[str, float, float, str], ...] = (
+    ("load_ratio", 0.0, 2.0, "between 0 and 2"),
     ("margin_ratio", 1.0, math.inf, "at least 1"),
     ("_ratio", 0.0, 1.0, "between 0 and 1"),
     ("interval_seconds", 1.0, 86400.0, "between 1 and 86400"),
     ("_seconds", 0.0, math.inf, "0 or more"),
     ("_hours", 1, 24 * 366, "between 1 and 8784"),
     ("_days", 1, 36500, "between 1 and 36500"),
+    ("scale", 1, 1000, "between 1 and 1000"),
     ("keep_evaluations", 1, 100_000, "between 1 and 100000"),
 )
 
@@ -244,7 +246,8 @@ def _yaml(text: str, origin: str) -> dict[str, Any]:
     try:
         raw = yaml.safe_load(text)
     except yaml.YAMLError as err:
-        raise SettingsError(f"{origin} is not YAML: {err}", todo="mend the line named above") from err
+        told = " ".join(str(err).split())  # one line of an error, however the parser breaks it
+        raise SettingsError(f"{origin} is not YAML: {told}", todo="mend the line named above") from err
     if raw is None:
         return {}
     if not isinstance(raw, dict) or not all(isinstance(key, str) for key in raw):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuwatch.clock import Clock, SystemClock
 from gpuwatch.config import Config, InputSpec, SourceConfig, load_config, read_table
-from gpuwatch.errors import GpuwatchError, MissingExtraError, SettingsError, SourceError
+from gpuwatch.errors import GpuwatchError, MissingExtraError, RegistryError, SettingsError, SourceError
 from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.model.history import History
 from gpuwatch.model.settings import AnalysisSettings
@@ -128,12 +128,13 @@ def describe_sources(spec: InputSpec, clock: Clock | None = None) -> list[tuple[
 def build_daemon(config: Config, clock: Clock | None = None) -> Served:
     """The daemon that a configuration describes. Every fault of the configuration is told here, before it starts."""
     _need_analytics()
-    from gpuwatch.store import Store, open_store
+    from gpuwatch.store import Store, checked_url, open_store
 
     if not config.sources:
         raise SettingsError("the configuration names no source", todo='add [[source]] with kind = "prometheus" and url')
     store: Callable[[], Store] | None = None
     if config.store_url:
+        checked_url(config.store_url)
 
         def store() -> Store:
             return open_store(
@@ -312,9 +313,14 @@ def _snapshot_file(written: SourceConfig, _: AnalysisSettings) -> Source:
 
 
 def _trace(written: SourceConfig, _: AnalysisSettings) -> Source:
+    from gpuwatch.placement.policy import POLICIES
     from gpuwatch.sources.trace import TraceSource
 
     chosen: TraceSettings = _settings(TraceSettings, written)
+    try:
+        POLICIES.get(chosen.policy)
+    except RegistryError as err:  # told now, not at every round
+        raise SettingsError(err.what, tried="reading [[source]] of kind trace", todo=err.todo) from err
     return TraceSource(chosen.folder, chosen.workload, chosen.load_ratio, chosen.policy, chosen.seed, live=True)
 
 

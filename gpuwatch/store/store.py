@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, delete, event, func, insert, select, update
-from sqlalchemy.engine import Engine, make_url
+from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 
@@ -207,12 +207,23 @@ class Store:
         )
 
 
-def open_store(url: str, *, cluster: str = "default", retention_days: int = 90, keep_evaluations: int = 50) -> Store:
-    """Opens (and makes, with its folder) the store at a SQLAlchemy `url`; StoreError or SettingsError if it cannot."""
+def checked_url(url: str) -> URL:
+    """`url` when it is a database URL whose driver is installed, else SettingsError. Nothing is opened."""
     try:
         parsed = make_url(url)
     except ArgumentError as err:
         raise SettingsError(f"[store] url {url!r} is no database URL", todo="write sqlite:////path/to/file.db") from err
+    name = parsed.render_as_string(hide_password=True)
+    try:
+        parsed.get_dialect().import_dbapi()
+    except (NoSuchModuleError, ImportError) as err:
+        raise SettingsError(f"no driver for {name}: {err}", todo="install its driver, or use sqlite") from err
+    return parsed
+
+
+def open_store(url: str, *, cluster: str = "default", retention_days: int = 90, keep_evaluations: int = 50) -> Store:
+    """Opens (and makes, with its folder) the store at a SQLAlchemy `url`; StoreError or SettingsError if it cannot."""
+    parsed = checked_url(url)
     name = parsed.render_as_string(hide_password=True)
     is_file = parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:")
     if is_file and parsed.database and not parsed.database.startswith("file:"):  # file: is SQLite's own kind of URL
@@ -221,10 +232,7 @@ def open_store(url: str, *, cluster: str = "default", retention_days: int = 90, 
         except OSError as err:
             todo = "check the path of [store] url and its permissions"
             raise StoreError(f"cannot make the folder of {name}: {err}", todo=todo, code="store_unreachable") from err
-    try:
-        engine = create_engine(url, **_options(parsed.get_backend_name(), parsed.database))
-    except (NoSuchModuleError, ImportError) as err:
-        raise SettingsError(f"no driver for {name}: {err}", todo="install its driver, or use sqlite") from err
+    engine = create_engine(url, **_options(parsed.get_backend_name(), parsed.database))
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
     with told("opening it", name), engine.begin() as db:

@@ -122,7 +122,9 @@ def test_a_host_that_others_can_reach_needs_tokens(tmp_path, snapshot_file):
         ('[[source]]\nkind = "snapshot"\n', "path"),
         ('[[source]]\nkind = "snapshot"\npaht = "x"\n', "did you mean 'path'?"),
         ('[[source]]\nkind = "generated"\nseed = "x"\n', "line 5"),
-        ('[[source]]\nkind = "trace"\nfolder = "x"\nload_ratio = 7.0\n', "between 0 and 1"),
+        ('[[source]]\nkind = "trace"\nfolder = "x"\nload_ratio = 7.0\n', "between 0 and 2"),
+        ('[[source]]\nkind = "trace"\nfolder = "x"\npolicy = "best_fitt"\n', "best_fit"),
+        ('[[source]]\nkind = "generated"\nscale = 0\n', "between 1 and 1000"),
         ('[[source]]\nkind = "prometheus"\nurl = "ftp://x"\n', "http"),
         ('[[source]]\nkind = "prometheus"\nurll = "http://x"\n', "did you mean 'url'?"),
     ],
@@ -131,6 +133,12 @@ def test_a_source_that_cannot_be_built_is_told_before_the_start(source, says):
     with pytest.raises(SettingsError) as caught:
         build_daemon(parse_config('[store]\nurl = ""\n' + source))
     assert says in "\n".join(caught.value.lines())
+
+
+@pytest.mark.parametrize("url", ["state.db", "nosuchdb://x/y"])
+def test_a_store_that_cannot_be_one_is_told_before_the_start(url):
+    with pytest.raises(SettingsError):
+        build_daemon(parse_config(f'[store]\nurl = "{url}"\n[[source]]\nkind = "generated"\n'))
 
 
 def test_a_prometheus_that_is_down_leaves_a_daemon_that_says_so():

@@ -1,78 +1,12 @@
-"""Even hours from uneven points; missing stays missing."""
+"""What is demanded now, per pool and kind; missing stays missing."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from gpuwatch.demand.series import MAX_STEPS, demand_now, regrid
-from gpuwatch.errors import InputError
+from gpuwatch.demand.series import demand_now
 from gpuwatch.model.snapshot import SourceHealth
-from tests.builders import NOW, a_job, a_node, a_shape, a_snapshot
-
-
-def at(hours: float) -> datetime:
-    return NOW + timedelta(hours=hours)
-
-
-def grid(points, **fields):
-    return regrid(points, pool="p", kind="all", **fields)
-
-
-def test_means_per_hour_and_missing_hours():
-    series = grid([(at(0.1), 4), (at(0.9), 6), (at(2.5), 1)])
-    assert (series.start_at, series.values) == (NOW, (5.0, None, 1.0))
-
-
-def test_zero_is_a_reading():
-    assert grid([(at(0), 0), (at(1), 0.0)]).values == (0.0, 0.0)
-
-
-def test_unusable_points_are_dropped():
-    bad = [(at(0), float("nan")), (at(1), float("inf")), (at(2), -1), (at(3), None)]
-    assert grid(bad) is None
-    assert grid([*bad, (at(4), 2)]).values == (2.0,)
-
-
-def test_bounds_widen_and_cut():
-    series = grid([(at(0), 1), (at(5), 9)], start_at=at(-1), end_at=at(2))
-    assert series.values == (None, 1.0, None)
-
-
-def test_zones_are_folded_to_utc():
-    local = at(0).astimezone(timezone(timedelta(hours=5, minutes=30)))
-    assert grid([(local, 1)]).start_at == NOW
-
-
-def test_a_time_without_zone_is_refused():
-    with pytest.raises(InputError, match="no time zone"):
-        grid([(datetime(2026, 1, 1), 1)])  # noqa: DTZ001
-
-
-def test_a_step_must_be_positive():
-    with pytest.raises(InputError, match="positive step"):
-        grid([(NOW, 1)], step_seconds=0)
-
-
-def test_one_point_in_a_wrong_year_does_not_explode():
-    series = grid([(datetime(1971, 1, 1, tzinfo=UTC), 1), (NOW, 2)])
-    assert len(series.values) == MAX_STEPS
-    assert series.values[-1] == 2
-
-
-@settings(max_examples=100)
-@given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 1e9)), min_size=1))
-def test_every_mean_lies_between_its_points(points):
-    series = grid([(NOW + timedelta(seconds=s), v) for s, v in points])
-    for i, value in enumerate(series.values):
-        low = series.start_at + timedelta(hours=i)
-        inside = [v for s, v in points if low <= NOW + timedelta(seconds=s) < low + timedelta(hours=1)]
-        assert (value is None) == (not inside)
-        if inside:
-            assert min(inside) * 0.999999 <= value <= max(inside) * 1.000001
+from tests.builders import a_job, a_node, a_shape, a_snapshot
 
 
 def test_now_counts_pools_without_demand_as_zero():

@@ -212,6 +212,8 @@ def run(served: Served) -> None:
     )
     # uvicorn raises the signal again once it has stopped; being asked to stop is no failure of ours.
     signal.signal(signal.SIGTERM, lambda *_: None)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # the terminal is gone; with nohup nobody minds
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     served.daemon.start()
     shown = f"[{host}]" if ":" in host else host
     print(f"gpuwatch serves http://{shown}:{port}/ (Ctrl-C ends it)", file=sys.stderr, flush=True)

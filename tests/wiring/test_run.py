@@ -14,10 +14,13 @@ from tests.servers import announced, fetch, running, wait_for
 
 pytestmark = pytest.mark.server
 
-DEMO = "from gpuwatch.wiring import demo_daemon, run; run(demo_daemon(port={port}))"
+DEMO = (
+    "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "  # under nohup it would be ignored
+    "from gpuwatch.wiring import demo_daemon, run; run(demo_daemon(port={port}))"
+)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_serves_and_ends_cleanly_when_asked(tmp_path, how):
     log, out = tmp_path / "log", tmp_path / "out"
     with running([sys.executable, "-c", DEMO.format(port=0)], log, lambda: announced(log), out=out) as process:
@@ -33,6 +36,38 @@ def test_it_serves_and_ends_cleanly_when_asked(tmp_path, how):
     assert b"gpuwatch_ready 1.0" in metrics.body
     assert out.read_bytes() == b""  # what it says goes to stderr
     assert "Traceback" not in log.read_text()
+
+
+def test_it_ends_soon_while_a_source_keeps_it_waiting(tmp_path):
+    log = tmp_path / "log"
+    with socket.socket() as silent:  # takes connections, and never answers one
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(64)
+        config = tmp_path / "gw.toml"
+        config.write_text(
+            f'[listen]\nport = 0\n[store]\nurl = ""\n[[source]]\nkind = "prometheus"\ntimeout_seconds = 120\n'
+            f'url = "http://127.0.0.1:{silent.getsockname()[1]}"\n'
+        )
+        code = f"from gpuwatch.wiring import *; run(build_daemon(load_config({str(config)!r})))"
+        with running([sys.executable, "-c", code], log, lambda: announced(log)) as process:
+            wait_for("asked", lambda: _connected(silent), seconds=30)
+            assert fetch(f"{announced(log)}/readyz").status == 503
+            before = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+            assert time.monotonic() - before < 15
+
+
+def _connected(listening: socket.socket) -> bool:
+    listening.settimeout(0.2)
+    try:
+        _kept.append(listening.accept()[0])
+    except TimeoutError:
+        return False
+    return True
+
+
+_kept: list[socket.socket] = []  # a connection that is collected would be closed, which is an answer
 
 
 def test_a_port_that_is_taken_is_named():

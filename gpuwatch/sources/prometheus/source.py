@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from time import monotonic
@@ -17,6 +16,7 @@ from gpuwatch.model.snapshot import ClusterSnapshot, Finding, SourceHealth
 from gpuwatch.sources.prometheus.client import PrometheusClient, Row
 from gpuwatch.sources.prometheus.describe import PrometheusDescription, describe
 from gpuwatch.sources.prometheus.history import demand_history
+from gpuwatch.sources.prometheus.parallel import in_parallel
 from gpuwatch.sources.prometheus.queries import NAME_LABEL, Query, snapshot_queries
 from gpuwatch.sources.settings import PrometheusSettings, safe_url
 
@@ -82,8 +82,7 @@ class PrometheusSource:
             except SourceError as err:
                 return query, err
 
-        with ThreadPoolExecutor(self.settings.max_concurrency, thread_name_prefix="prometheus") as pool:
-            return list(pool.map(ask, queries))
+        return in_parallel(ask, queries, self.settings.max_concurrency, name="prometheus")
 
     def _refuse_nothing(self, observed: Observations, broken: dict[str, SourceError]) -> None:
         if observed.nodes or observed.readings:

@@ -157,7 +157,7 @@ def test_a_registry_of_formats_is_what_the_help_names() -> None:
 @given(name=st.text(max_size=30), number=st.none() | st.floats(-1e12, 1e12) | st.integers(-(10**9), 10**9))
 def test_no_name_reaches_a_terminal_with_its_control_characters(name: str, number: float | None) -> None:
     report = small({"name": name + HOSTILE, "n": number})
-    for form in (*PEOPLE, "csv"):
+    for form in (*PEOPLE, "csv", "yaml", "json", "jsonl"):
         text = printed(form, report)
         assert all(char == "\n" or char.isprintable() for char in text), form
     assert len(list(csv.reader(io.StringIO(printed("csv", report))))) == 2

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from gpuwatch.model.evaluation import Evaluation, Waterfall
+from gpuwatch.model.evaluation import Command, Evaluation, Waterfall
 from gpuwatch.model.history import DemandSeries, History
 from gpuwatch.model.snapshot import Finding
 from gpuwatch.render.metrics import Operation
@@ -110,6 +110,18 @@ def test_nothing_that_a_name_holds_becomes_html():
     text = page(evaluation, Operation(now=NOW), reasons=(EVIL,))
     assert "<script" not in text
     assert "script" not in parsed(text).tags
+
+
+def test_no_name_reaches_the_page_with_invisible_characters():
+    odd = "a\x1b[31m\u202eb\x00c\nkubectl delete all"
+    evaluation = an_evaluation(
+        cluster=odd,
+        recommendations=(advice(odd, summary=odd, commands=(Command(run=f"run '{odd}'", undo="undo", note=odd),)),),
+        findings=(Finding(code=odd, severity="warning", subject=odd, detail=odd),),
+    )
+    text = page(evaluation, Operation(now=NOW), reasons=(odd,))
+    assert all(char == "\n" or char.isprintable() for char in text)
+    assert "\nkubectl delete all" not in text  # a line of its own would look like a command of ours
 
 
 def test_an_index_that_is_not_known_is_a_dash_with_its_reason():

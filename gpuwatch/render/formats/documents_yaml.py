@@ -18,7 +18,12 @@ def render_yaml(report: Report, style: Style) -> str:
         def ignore_aliases(self, data: object) -> bool:
             return True
 
-    text: str = yaml.dump(
-        report.document, Dumper=Plain, sort_keys=False, allow_unicode=True, default_flow_style=False, width=10**6
-    )
-    return text
+    def dumped(unicode: bool) -> str:
+        text: str = yaml.dump(
+            report.document, Dumper=Plain, sort_keys=False, allow_unicode=unicode, default_flow_style=False, width=10**6
+        )
+        return text
+
+    text = dumped(True)
+    # PyYAML leaves marks that turn the direction of writing as they are: then everything beyond ASCII is written out.
+    return text if text.replace("\n", "").isprintable() else dumped(False)

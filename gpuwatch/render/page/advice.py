@@ -54,7 +54,7 @@ def _one(each: Recommendation) -> Markup:
 def _details(each: Recommendation) -> Markup:
     inner: list[Content] = [tag("summary", "commands, risk and evidence")]
     for command in each.commands:
-        inner.append(tag("pre", f"{command.run}\n# undo: {command.undo}"))
+        inner.append(tag("pre", [command.run, Markup("\n"), f"# undo: {command.undo}"]))
         if command.note:
             inner.append(tag("p", command.note, class_="soft"))
     inner.append(tag("p", [tag("b", "Risk: "), each.risk.disruption, *_lost(each)]))

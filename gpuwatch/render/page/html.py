@@ -1,9 +1,11 @@
-"""HTML that is safe by type: text is escaped unless it is already Markup."""
+"""HTML that is safe by type: text is made visible and escaped unless it is already Markup."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+
+from gpuwatch.render.text import clean
 
 
 class Markup(str):
@@ -16,20 +18,24 @@ Content = Markup | str | int | float | None | Iterable["Content"]
 
 
 def render(content: Content) -> Markup:
-    """Anything as HTML: strings escaped, None as nothing, iterables joined."""
+    """Anything as HTML: strings on one line, all visible, and escaped; None as nothing, iterables joined."""
     if content is None:
         return Markup("")
     if isinstance(content, Markup):
         return content
     if isinstance(content, str | int | float):
-        return Markup(html.escape(str(content), quote=True))
+        return Markup(_safe(content))
     return Markup("".join(render(each) for each in content))
+
+
+def _safe(text: str | int | float) -> str:
+    return html.escape(clean(str(text)), quote=True)
 
 
 def tag(name: str, content: Content = None, /, **attributes: str | int | float | None) -> Markup:
     """<name attribute="...">content</name>. `class_` is class, other underscores become dashes; None leaves it out."""
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value), quote=True)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_safe(value)}"'
         for key, value in attributes.items()
         if value is not None
     )

@@ -56,12 +56,16 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A daemon, its application and where it will listen; run() starts it."""
+    """A daemon, its application and where it will listen; run() starts it.
+
+    `evaluate_first`: nothing is served before the first round, so that whoever finds the port finds an evaluation.
+    """
 
     daemon: Daemon
     app: FastAPI
     host: str
     port: int
+    evaluate_first: bool = False
 
 
 @value
@@ -181,7 +185,7 @@ def demo_daemon(
         source = GeneratedSource(seed, scale)
     else:
         source = TraceSource(trace, load_ratio=load_ratio, seed=seed, live=True)
-    return _served(
+    served = _served(
         [source],
         demo_settings(),
         cluster=None,
@@ -192,6 +196,7 @@ def demo_daemon(
         port=port,
         token_file=None,
     )
+    return replace(served, evaluate_first=True)
 
 
 def demo_settings() -> AnalysisSettings:
@@ -214,6 +219,8 @@ def run(served: Served) -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # the terminal is gone; with nohup nobody minds
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    if served.evaluate_first:
+        served.daemon.round()
     served.daemon.start()
     shown = f"[{host}]" if ":" in host else host
     print(f"gpuwatch serves http://{shown}:{port}/ (Ctrl-C ends it)", file=sys.stderr, flush=True)

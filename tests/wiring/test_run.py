@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.processes import python
-from tests.servers import announced, fetch, running, wait_for
+from tests.servers import announced, fetch, free_port, running, wait_for
 
 pytestmark = pytest.mark.server
 
@@ -36,6 +36,15 @@ def test_it_serves_and_ends_cleanly_when_asked(tmp_path, how):
     assert b"gpuwatch_ready 1.0" in metrics.body
     assert out.read_bytes() == b""  # what it says goes to stderr
     assert "Traceback" not in log.read_text()
+
+
+def test_whoever_finds_the_demo_finds_an_evaluation(tmp_path):
+    log = tmp_path / "log"
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with running([sys.executable, "-c", DEMO.format(port=port)], log, lambda: fetch(f"{url}/healthz").status == 200):
+        assert fetch(f"{url}/readyz").status == 200
+        assert fetch(f"{url}/api/v1/recommendations").status == 200
 
 
 def test_it_ends_soon_while_a_source_keeps_it_waiting(tmp_path):

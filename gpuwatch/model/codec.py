@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuwatch.errors import InputError, MissingExtraError
+from gpuwatch.model.bounds import Location, faults
 from gpuwatch.model.snapshot import SNAPSHOT_SCHEMA, ClusterSnapshot
 
 _MAX_FAULTS_SHOWN = 5
@@ -58,7 +59,10 @@ def load_snapshot(text: str, origin: str = "snapshot") -> ClusterSnapshot:
     try:
         snapshot: ClusterSnapshot = _adapter().validate_json(text)
     except ValidationError as err:
-        raise InputError(_told(err, text, origin), todo="mend the lines named above, or record it again") from err
+        found = [(each["loc"], each["msg"]) for each in err.errors(include_url=False, include_input=False)]
+        raise _told(found, text, origin) from err
+    if impossible := list(faults(snapshot)):
+        raise _told(impossible, text, origin)
     _check_identity(snapshot, origin)
     return snapshot
 
@@ -93,23 +97,19 @@ def _check_identity(snapshot: ClusterSnapshot, origin: str) -> None:
             raise InputError(f"{origin}: {what} {doubled!r} occurs twice", todo="remove or rename one of them")
 
 
-def _told(err: Any, text: str, origin: str) -> str:
-    faults = err.errors(include_url=False, include_input=False)
-    lines = [f"{origin} has {len(faults)} fault(s)"]
-    lines += [
-        f"  line {line_of(text, fault['loc'])}, {_path(fault['loc'])}: {fault['msg']}"
-        for fault in faults[:_MAX_FAULTS_SHOWN]
-    ]
-    if len(faults) > _MAX_FAULTS_SHOWN:
-        lines.append(f"  and {len(faults) - _MAX_FAULTS_SHOWN} more")
-    return "\n".join(lines)
+def _told(found: list[tuple[Location, str]], text: str, origin: str) -> InputError:
+    lines = [f"{origin} has {len(found)} fault(s)"]
+    lines += [f"  line {line_of(text, loc)}, {_path(loc)}: {told}" for loc, told in found[:_MAX_FAULTS_SHOWN]]
+    if len(found) > _MAX_FAULTS_SHOWN:
+        lines.append(f"  and {len(found) - _MAX_FAULTS_SHOWN} more")
+    return InputError("\n".join(lines), todo="mend the lines named above, or record it again")
 
 
-def _path(loc: tuple[int | str, ...]) -> str:
+def _path(loc: Location) -> str:
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc)
 
 
-def line_of(text: str, loc: tuple[int | str, ...]) -> int:
+def line_of(text: str, loc: Location) -> int:
     """1-based line of the value at `loc` in valid JSON `text`; of its nearest existing parent when it is missing."""
     at = _skip(text, 0)
     for step in loc:

@@ -95,6 +95,10 @@ def full() -> str:
         ('"pool": "default"', '"pool": "default", "colour": "red"', "$.nodes[0].colour"),
         ('"health": "healthy"', '"health": "fine"', "$.nodes[0].gpus[0].health"),
         ('"gpu_index": 0', '"gpu_index": 0.5', "$.jobs[0].members[0].shares[0].gpu_index"),
+        ('"cpu_allocatable_millicores": 24000', '"cpu_allocatable_millicores": -1', "$.nodes[0].cpu_allocatable"),
+        ('"milligpu": 1000', '"milligpu": 1001', "$.jobs[0].members[0].shares[0].milligpu"),
+        ('"milligpu_per_gpu": 1000', '"milligpu_per_gpu": 0', "$.jobs[0].shape.milligpu_per_gpu"),
+        ('"cpu_millicores": 4000', '"cpu_millicores": 1000000000000000000', "$.jobs[0].shape.cpu_millicores"),
         ('"taken_at": "2026-03-02T12:00:00Z"', '"taken_at": "yesterday"', "$.taken_at"),
     ],
 )
@@ -114,6 +118,18 @@ def test_a_fault_names_path_and_line(old: str, new: str, path: str) -> None:
 def test_not_a_snapshot_at_all(text: str) -> None:
     with pytest.raises(InputError, match=r"x\.json is not"):
         load_snapshot(text, "x.json")
+
+
+def test_what_may_be_negative_is_read() -> None:
+    cold = a_node("n1", [Gpu(index=0, telemetry=Telemetry(temperature_celsius=-3.0))])
+    snapshot = a_snapshot(cold, jobs=[a_job("j", priority=-10)])
+    assert load_snapshot(dump_snapshot(snapshot)) == snapshot
+
+
+def test_several_devices_are_whole_ones() -> None:
+    text = dump_snapshot(a_snapshot(jobs=[a_job("j", shape=DemandShape(gpus=2, milligpu_per_gpu=500))]))
+    with pytest.raises(InputError, match="several devices"):
+        load_snapshot(text)
 
 
 def test_nan_is_refused() -> None:

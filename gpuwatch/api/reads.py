@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gpuwatch.api.answers import answer, evaluation_adapter, known, not_modified
 from gpuwatch.api.paging import DEFAULT_LIMIT, MAX_LIMIT, page_of
@@ -32,9 +32,17 @@ def _target_key(item: dict[str, Any]) -> str:
     return "\0".join(str(part) for part in item["target"].values())
 
 
+def _no_other_parameters(request: Request) -> None:
+    """A filter that nobody reads would answer with everything and look as if it had been applied."""
+    names = {each.alias for each in request.scope["route"].dependant.query_params}
+    for other in sorted(set(request.query_params) - names):
+        told = f"known here: {', '.join(sorted(names))}" if names else "none is known here"
+        raise ProblemError(400, "unknown_parameter", f"no query parameter is called {other!r}; {told}")
+
+
 def reads(state: DaemonState) -> APIRouter:
     """The router of all read endpoints over `state`."""
-    router = APIRouter(prefix="/api/v1", tags=["read"])
+    router = APIRouter(prefix="/api/v1", tags=["read"], dependencies=[Depends(_no_other_parameters)])
 
     @router.get("/evaluation", summary="Everything that one evaluation says, as one value")
     def evaluation(request: Request) -> Response:

@@ -34,6 +34,11 @@ def test_a_placement_is_asked_of_the_same_snapshot(client, asked):
     assert (request.members, request.policy, request.top) == (1, "fgd", 5)
 
 
+@pytest.mark.parametrize("path", ["/api/v1/recommendations?rule=idle_held", "/api/v1/waterfall?pool=a"])
+def test_a_filter_that_nobody_reads_is_refused(client, path):
+    assert "known here: " in problem(client.get(path), 400, "unknown_parameter")["detail"]
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [

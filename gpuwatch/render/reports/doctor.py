@@ -41,6 +41,7 @@ _TRAP_COLUMNS = (
     Column("example", "For example", wide=True),
 )
 _MISSING_COLUMNS = (Column("what", "Missing"), Column("todo", "What to do", flex=True))
+_MOST_ALIKE = 5  # findings of one code that a table shows one by one
 _READINGS_TODO = {
     "exporter_down": "start the exporter on that node, or see why it does not answer its scrapes",
     "lost": "look at the kernel log of that node: the driver no longer sees the device",
@@ -70,7 +71,7 @@ def doctor_report(
         Table(title="Sources", columns=_SOURCE_COLUMNS, rows=tuple(_source_rows(evaluation)), empty="none is named"),
         *(server_table(name, told) for name, told in (servers or {}).items()),
         Table(title="Found", columns=_COUNT_COLUMNS, rows=tuple(_count_rows(evaluation, snapshot))),
-        Table(title="Findings", columns=_FINDING_COLUMNS, rows=findings, empty="nothing odd"),
+        Table(title="Findings", columns=_FINDING_COLUMNS, rows=_folded(findings), empty="nothing odd"),
         Table(
             title="Missing",
             columns=_MISSING_COLUMNS,
@@ -166,6 +167,21 @@ def _finding_rows(evaluation: Evaluation) -> list[dict[str, Cell]]:
         }
         for each in evaluation.findings
     ]
+
+
+def _folded(rows: tuple[dict[str, Cell], ...]) -> tuple[dict[str, Cell], ...]:
+    """The first few findings of each code, and the rest of it as one row: one fault can speak of every node."""
+    alike: dict[tuple[Cell, Cell], list[dict[str, Cell]]] = {}
+    for row in rows:
+        alike.setdefault((row["severity"], row["code"]), []).append(row)
+    out: list[dict[str, Cell]] = []
+    for same in alike.values():
+        shown, rest = (same, []) if len(same) <= _MOST_ALIKE + 1 else (same[:_MOST_ALIKE], same[_MOST_ALIKE:])
+        out += shown
+        if rest:
+            told = {"subject": f"{len(rest):,} more", "detail": "of the same code; -o json lists each"}
+            out.append({**rest[0], "count": sum(int(row["count"] or 0) for row in rest), **told})
+    return tuple(out)
 
 
 def _trap_row(trap: Trap) -> dict[str, Cell]:

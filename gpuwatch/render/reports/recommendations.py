@@ -64,7 +64,8 @@ def counted_line(counted: Waterfall) -> str:
     """The count that the advice stands on, in one sentence."""
     return (
         f"Of {gpus(counted.installed_milligpu)} installed GPUs {gpus(counted.allocated_milligpu)} are allocated "
-        f"({gpus(counted.idle_held_milligpu)} of them idle-held) and {gpus(counted.free_milligpu)} are free."
+        f"({gpus(counted.idle_held_milligpu)} of them idle-held, {gpus(counted.activity_unknown_milligpu)} of unknown "
+        f"activity) and {gpus(counted.free_milligpu)} are free."
     )
 
 

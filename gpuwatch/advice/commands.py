@@ -150,7 +150,7 @@ def cordon(node: str) -> Command:
 def uncordon(node: str) -> Command:
     """Lets work onto the emptied node again."""
     name = shlex.quote(node)
-    return Command(run=f"kubectl uncordon {name}", undo=f"kubectl cordon {name}", note="the whole node is free now")
+    return Command(run=f"kubectl uncordon {name}", undo=f"kubectl cordon {name}", note="the node takes work again")
 
 
 def on_other_card(job: Job, product: str, replicas: int) -> tuple[Command, ...]:

@@ -113,8 +113,8 @@ class Device:
         self.targets |= other.targets
         self.products |= other.products
         self.uuid_texts |= other.uuid_texts
-        for now, numbers in other.numbers.items():
-            self.numbers[now] |= numbers
+        for newest, numbers in other.numbers.items():
+            self.numbers[newest] |= numbers
 
     def _add_profile(self, mig_id: str, profile: str | None) -> None:
         known = self.profiles.get(mig_id)

@@ -1,6 +1,6 @@
 """The configuration file: read strictly, every fault told with its key, its line and the nearest known key.
 
-Says what to build, builds nothing (that is wiring.py).
+Says what to build, builds nothing (that is wiring/).
 """
 
 from __future__ import annotations

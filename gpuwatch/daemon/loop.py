@@ -15,6 +15,7 @@ from gpuwatch.daemon.memory import Memory
 from gpuwatch.daemon.state import DaemonState
 from gpuwatch.demand.series import demand_now
 from gpuwatch.engine import evaluate
+from gpuwatch.model.history import HISTORY_HOURS
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot, Finding, SourceHealth
 from gpuwatch.sources.base import Source
@@ -22,8 +23,6 @@ from gpuwatch.sources.first import read_first
 from gpuwatch.store import Store
 
 log = logging.getLogger("gpuwatch.daemon")
-
-HISTORY_HOURS = 28 * 24  # four weeks: enough for a weekly rhythm to be seen more than once
 
 
 class Daemon:

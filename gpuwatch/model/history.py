@@ -7,6 +7,7 @@ from datetime import datetime
 from gpuwatch.model.values import value
 
 ALL_POOLS = "*"
+HISTORY_HOURS = 28 * 24  # four weeks: enough for a weekly rhythm to be seen more than once
 
 
 @value

@@ -19,6 +19,11 @@ DEMO = (
     "from gpuwatch.wiring import demo_daemon, run; run(demo_daemon(port={port}))"
 )
 
+SERVE = (
+    "from gpuwatch.config import load_config; from gpuwatch.wiring import build_daemon, run; "
+    "run(build_daemon(load_config({config!r})))"
+)
+
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_serves_and_ends_cleanly_when_asked(tmp_path, how):
@@ -57,7 +62,7 @@ def test_it_ends_soon_while_a_source_keeps_it_waiting(tmp_path):
             f'[listen]\nport = 0\n[store]\nurl = ""\n[[source]]\nkind = "prometheus"\ntimeout_seconds = 120\n'
             f'url = "http://127.0.0.1:{silent.getsockname()[1]}"\n'
         )
-        code = f"from gpuwatch.wiring import *; run(build_daemon(load_config({str(config)!r})))"
+        code = SERVE.format(config=str(config))
         with running([sys.executable, "-c", code], log, lambda: announced(log)) as process:
             wait_for("asked", lambda: _connected(silent), seconds=30)
             assert fetch(f"{announced(log)}/readyz").status == 503

@@ -28,8 +28,13 @@ settings.load_profile("gpuwatch")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write the files in tests/golden anew instead of comparing"
+        "--update-golden", action="store_true", help="write the golden files anew instead of comparing with them"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--update-golden"):
+        os.environ["GPUWATCH_UPDATE_GOLDEN"] = "1"  # read where no request is at hand
 
 
 def need_program(name: str) -> str:

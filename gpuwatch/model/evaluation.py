@@ -150,6 +150,7 @@ class Recoverable:
     cost: float | None = None  # per week, in settings.currency
     currency: str | None = None
     kwh: float | None = None  # per week
+    exchanged: bool = False  # as many devices of another card are taken for them: the cluster has no more free GPUs
     missing: dict[str, str] = field(default_factory=dict)
 
 

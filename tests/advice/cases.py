@@ -47,7 +47,7 @@ def reasons(outcome: Outcome) -> dict[str, str]:
 
 
 def matches_golden(name: str, outcome: Outcome) -> None:
-    """The whole outcome as text; GPUWATCH_UPDATE_GOLDEN=1 writes it anew for review as a diff."""
+    """The whole outcome as text; pytest --update-golden writes it anew for review as a diff."""
     text = TypeAdapter(tuple[Recommendation, ...]).dump_json(outcome.recommendations, indent=1).decode() + "\n"
     file = GOLDEN / f"{name}.json"
     if os.environ.get("GPUWATCH_UPDATE_GOLDEN"):

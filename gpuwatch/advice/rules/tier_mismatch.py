@@ -244,7 +244,8 @@ def _commands(job: Job, target: _Found, context: AdviceContext) -> tuple[Command
 
 def _worth(own: Card, lower: Card, count: int, context: AdviceContext) -> Recoverable:
     """High-tier devices given back; their cost less the cost of the lower ones. Energy there was never measured."""
-    worth = recoverable({own.id: float(count)}, context.settings, no_watts="power_on_the_other_card_unknown")
+    gross = recoverable({own.id: float(count)}, context.settings, no_watts="power_on_the_other_card_unknown")
+    worth = replace(gross, exchanged=True)
     high, low = (gpu_hour_price(c.id, context.settings) for c in (own, lower))
     if high is None or low is None:
         return worth

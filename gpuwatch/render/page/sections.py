@@ -59,9 +59,7 @@ def tiles(evaluation: Evaluation) -> Markup:
     why = (overall.reason if overall else None) or "% of free GPUs that demand cannot take"
     shown.append(("–" if index is None else f"{index:.1f}", "fragmentation index", why.replace("_", " ")))
     shown.append((_gpus(pending), "GPUs waiting for", "asked for by pending jobs"))
-    back = _back_by_rule(evaluation)
-    told = ", ".join(f"{rule.replace('_', ' ')} {amount:,.4g}" for rule, amount in back.items())
-    shown.append((f"{sum(back.values()):,.4g}", "GPUs to recover", f"at most: {told}" if told else "no advice"))
+    shown.append(_recovery(evaluation))
     return tag(
         "div",
         [tag("div", [tag("b", n), tag("span", w), tag("small", s)], class_="tile") for n, w, s in shown],
@@ -69,12 +67,20 @@ def tiles(evaluation: Evaluation) -> Markup:
     )
 
 
-def _back_by_rule(evaluation: Evaluation) -> dict[str, float]:
-    """What each rule would give back. Rules promise different capacity, so that these add up."""
+def _recovery(evaluation: Evaluation) -> tuple[str, str, str]:
+    """What all advice would free. Rules promise different capacity, so that theirs adds up; an exchange frees none."""
     back: dict[str, float] = {}
+    exchanged = 0.0
     for each in evaluation.recommendations:
-        back[each.rule] = back.get(each.rule, 0.0) + each.recoverable.gpus
-    return back
+        if each.recoverable.exchanged:
+            exchanged += each.recoverable.gpus
+        else:
+            back[each.rule] = back.get(each.rule, 0.0) + each.recoverable.gpus
+    parts = [f"{rule.replace('_', ' ')} {amount:,.4g}" for rule, amount in back.items()]
+    told = f"at most: {', '.join(parts)}" if parts else "no advice frees any"
+    if exchanged:
+        told += f"; {exchanged:,.4g} more to exchange for lower cards"
+    return f"{sum(back.values()):,.4g}", "GPUs to recover", told
 
 
 def waterfall_section(fall: Waterfall | None) -> Markup:

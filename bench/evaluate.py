@@ -35,7 +35,8 @@ from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.arrivals import place_stream
 from gpuwatch.placement.what_if import place_what_if
 from gpuwatch.simulate.cluster import simulate
-from gpuwatch.traces.openb import TRACE_START, JobTrace, empty_snapshot, read_openb
+from gpuwatch.traces.openb import read_openb
+from gpuwatch.traces.trace_format import TRACE_START, JobTrace, empty_snapshot
 from tests.reference.fragmentation import Device, Task, expected_fragment
 
 SECONDS_BAR, MEGABYTES_BAR = 2.0, 500.0

@@ -46,9 +46,9 @@ class TraceSource:
 
     def _build(self) -> ClusterSnapshot:
         from gpuwatch.placement.arrivals import place_stream
-        from gpuwatch.traces.openb import empty_snapshot, read_openb
+        from gpuwatch.traces.trace_format import empty_snapshot, read_trace
 
-        trace = read_openb(self._folder, workload=self._workload)
+        trace = read_trace(self._folder, workload=self._workload)
         snapshot = empty_snapshot(trace)
         if self._load_ratio:
             capacity = MILLI * sum(len(node.gpus) for node in snapshot.nodes)

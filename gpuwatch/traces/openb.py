@@ -6,23 +6,18 @@ nothing, as in the published experiments.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from gpuwatch.model.catalogue import match
 from gpuwatch.model.cluster import Gpu, Node
-from gpuwatch.model.jobs import DemandShape, Job, JobKind, Member, ShapeCount
-from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.model.jobs import DemandShape, Job, JobKind, Member
 from gpuwatch.model.units import MIB, MILLI
 from gpuwatch.model.values import value
 from gpuwatch.traces.csv_rows import Row, find_table, read_rows
-from gpuwatch.traces.trace_format import TRACES, JobTrace
-
-# The trace counts seconds from its own start and does not date it: any fixed origin will do, this is its year.
-TRACE_START = datetime(2023, 1, 1, tzinfo=UTC)
+from gpuwatch.traces.trace_format import TRACE_START, TRACES, JobTrace
 
 T = TypeVar("T")
 
@@ -42,8 +37,9 @@ _MAX_SECONDS = 10 * 366 * 86_400
 class OpenbTrace(JobTrace):
     """Nodes and jobs in file order."""
 
+    name: str = "openb"
 
-@TRACES.register("openb")
+
 def read_openb(folder: Path, workload: str = "default", nodes: str = "gpu_node") -> OpenbTrace:
     """Reads one node list ("gpu_node", "all_node") and one pod list ("default", "cpu050", "multigpu20" ...).
 
@@ -55,17 +51,19 @@ def read_openb(folder: Path, workload: str = "default", nodes: str = "gpu_node")
     return OpenbTrace(nodes=read_nodes, jobs=tuple(_unique(pod_rows, "name", _job)), workload=workload)
 
 
-def empty_snapshot(trace: JobTrace) -> ClusterSnapshot:
-    """The trace's cluster with nothing running; the whole job stream is its demand, its end is "now"."""
-    counts = Counter(job.shape for job in trace.jobs for _ in job.members)
-    submitted = [job.submitted_at for job in trace.jobs if job.submitted_at is not None]
-    return ClusterSnapshot(
-        cluster=f"openb-{trace.workload}",
-        taken_at=max(submitted, default=TRACE_START),
-        nodes=trace.nodes,
-        arrivals=tuple(ShapeCount(shape=shape, count=count) for shape, count in counts.items()),
-        arrivals_basis=f"all {len(trace.jobs):,} jobs of the openb list {trace.workload}",
-    )
+class _Openb:
+    """The format as the registry knows it."""
+
+    files = "openb_node_list_*.csv and openb_pod_list_*.csv, each plain or .gz"
+
+    def recognizes(self, folder: Path) -> bool:
+        return any(folder.glob("openb_*_list_*.csv*"))
+
+    def read(self, folder: Path, workload: str = "default") -> OpenbTrace:
+        return read_openb(folder, workload)
+
+
+TRACES.register("openb")(_Openb())
 
 
 def _unique(rows: Iterable[Row], column: str, make: Callable[[Row], T]) -> Iterator[T]:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from gpuwatch.demand.mix import demand_mix
 from gpuwatch.model.jobs import DemandShape, Member, ShapeCount
 from gpuwatch.model.settings import AnalysisSettings
-from gpuwatch.traces.openb import empty_snapshot, read_openb
+from gpuwatch.traces.openb import read_openb
+from gpuwatch.traces.trace_format import empty_snapshot
 from tests.builders import a_job, a_node, a_shape, a_snapshot
 
 EVERYTHING = AnalysisSettings(mix_coverage_ratio=1.0)

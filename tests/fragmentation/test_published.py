@@ -9,7 +9,8 @@ from gpuwatch.fit.booking import book
 from gpuwatch.fragmentation.report import fragmentation_report
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.placement.arrivals import place_stream
-from gpuwatch.traces.openb import empty_snapshot, read_openb
+from gpuwatch.traces.openb import read_openb
+from gpuwatch.traces.trace_format import empty_snapshot
 
 
 @pytest.mark.traces

@@ -10,7 +10,8 @@ from gpuwatch.errors import SettingsError
 from gpuwatch.fit.booking import book
 from gpuwatch.model.jobs import Member
 from gpuwatch.placement.arrivals import FITS_NOWHERE, MIG_NOT_PLACED, SHAPE_WITHOUT_SENSE, place_stream
-from gpuwatch.traces.openb import empty_snapshot, read_openb
+from gpuwatch.traces.openb import read_openb
+from gpuwatch.traces.trace_format import empty_snapshot
 from tests.builders import a_job, a_node, a_shape, a_snapshot
 from tests.placement.random_clusters import some_cluster
 

@@ -9,8 +9,8 @@ import pytest
 
 from gpuwatch.errors import InputError
 from gpuwatch.model.units import MIB
-from gpuwatch.traces.openb import TRACE_START, empty_snapshot, read_openb
-from gpuwatch.traces.trace_format import TRACES
+from gpuwatch.traces.openb import read_openb
+from gpuwatch.traces.trace_format import TRACE_START, TRACES, empty_snapshot, read_trace
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\nn1,96000,1024,0,\nn2,32000,2048,1,G2\n"
 PODS = (
@@ -152,8 +152,16 @@ def test_an_unknown_list_names_the_known_ones(tmp_path):
         read_openb(tmp_path / "absent")
 
 
-def test_the_format_is_registered():
-    assert TRACES.get("openb") is read_openb
+def test_a_folder_is_read_by_the_format_that_recognizes_it(tmp_path):
+    assert read_trace(folder(tmp_path)) == TRACES.get("openb").read(tmp_path) == read_openb(tmp_path)
+    (tmp_path / "openb_node_list_gpu_node.csv").unlink()  # still one of this format, and what it lacks is named
+    with pytest.raises(InputError, match="node list"):
+        read_trace(tmp_path)
+    for other in (tmp_path / "absent", tmp_path / "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(InputError, match="no folder of a known trace") as caught:
+            read_trace(other)
+        assert "openb_node_list" in caught.value.tried
 
 
 @pytest.mark.traces

@@ -16,7 +16,7 @@ from gpuwatch.placement.arrivals import place_stream
 from gpuwatch.simulate.behavior import BEHAVIORS, BY_KIND, Behavior
 from gpuwatch.simulate.layout import pick
 from gpuwatch.simulate.telemetry import DeviceLoad, observe
-from gpuwatch.traces.openb import empty_snapshot, read_openb
+from gpuwatch.traces.trace_format import empty_snapshot, read_trace
 from gpuwatch_exporters.replay.moments import Moment, PodsByDevice
 
 _MAX_ARRIVALS_AT_ONCE = 500  # after a long pause the stream catches up no faster than this per refresh
@@ -41,7 +41,7 @@ class TraceWorld:
         seed: int | None = None,
         arrivals_per_minute: float = 0.0,
     ) -> None:
-        trace = read_openb(folder, workload=workload)
+        trace = read_trace(folder, workload=workload)
         empty = empty_snapshot(trace)
         capacity = MILLI * sum(len(node.gpus) for node in empty.nodes)
         if not capacity:

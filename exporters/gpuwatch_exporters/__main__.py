@@ -1,29 +1,27 @@
-"""gpuwatch-exporter: one command for all that is scraped. Each subcommand is one folder, imported when called."""
+"""gpuwatch-exporter: one command for all that is scraped.
+
+Each subcommand is one folder here: `HELP`, one line, in its `__init__`, and a module `command` that is imported when
+called. A new folder is a new subcommand.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import pkgutil
 import sys
 from collections.abc import Sequence
 from typing import Protocol, cast
 
+import gpuwatch_exporters
 from gpuwatch import __version__
 from gpuwatch.errors import GpuwatchError
 
 EXIT_FAILURE, EXIT_INTERRUPTED = 1, 130
 
-# name -> (module that holds add_arguments and run, one line of help)
-COMMANDS = {
-    "replay": (
-        "gpuwatch_exporters.replay.command",
-        "serve a trace, a snapshot or the generated cluster as dcgm-exporter and kube-state-metrics would",
-    ),
-}
-
 
 class Command(Protocol):
-    """What the module of a subcommand offers."""
+    """What the module `command` of a subcommand's folder offers."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declares the options."""
@@ -44,13 +42,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"gpuwatch-exporter {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (module, told) in COMMANDS.items():
+    for name, told in subcommands().items():
         sub = commands.add_parser(name, help=told, description=told[0].upper() + told[1:] + ".")
         if name in arguments[:1]:  # the others stay unimported: a GPU node pays only for what it runs
-            _command(module).add_arguments(sub)
+            _command(name).add_arguments(sub)
     options = parser.parse_args(arguments)
     try:
-        return _command(COMMANDS[options.command][0]).run(options)
+        return _command(options.command).run(options)
     except GpuwatchError as err:
         print("\n".join(err.lines()), file=sys.stderr)
         return EXIT_FAILURE
@@ -58,8 +56,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
-def _command(module: str) -> Command:
-    return cast(Command, importlib.import_module(module))
+def subcommands() -> dict[str, str]:
+    """The line of help of each subcommand, by name."""
+    folders = sorted(each.name for each in pkgutil.iter_modules(gpuwatch_exporters.__path__) if each.ispkg)
+    return {name: importlib.import_module(f"gpuwatch_exporters.{name}").HELP for name in folders}
+
+
+def _command(name: str) -> Command:
+    return cast(Command, importlib.import_module(f"gpuwatch_exporters.{name}.command"))
 
 
 if __name__ == "__main__":

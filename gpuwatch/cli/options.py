@@ -11,6 +11,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from gpuwatch.render.report import FORMATS
+
 _INPUT = "Input (give exactly one)"
 _TRACE = "Trace"
 _OUTPUT = "Output"
@@ -89,7 +91,7 @@ class OutputOptions:
             "--output",
             "-o",
             metavar="FORMAT",
-            help="table, wide, json, jsonl, yaml, csv, md or html.",
+            help=f"{', '.join(FORMATS.ids())}.",
             rich_help_panel=_OUTPUT,
         ),
     ] = "table"

@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 from gpuwatch.assemble.snapshot import assemble
+from gpuwatch.counting.waterfall import waterfalls
 from gpuwatch.dialects.dialect import observe
 from gpuwatch.fit.booking import Booking, book
 from gpuwatch.model.cluster import Gpu, MigInstance
+from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from tests.builders import NOW
 from tests.dialects.exposition import samples
@@ -25,31 +27,24 @@ class Seen:
 
     def __init__(self, snapshot: ClusterSnapshot, booking: Booking) -> None:
         self.snapshot, self.booking = snapshot, booking
+        self.counted, _ = waterfalls(booking, snapshot.taken_at, AnalysisSettings())
         self.jobs_by_id = {job.id: job for job in snapshot.jobs}
         self.gpus: dict[str, Gpu] = {f"{node.name}/{gpu.index}": gpu for node in snapshot.nodes for gpu in node.gpus}
 
-    def installed(self, _: Any) -> int:
-        return len(self.gpus)
+    def installed(self, _: Any) -> float:
+        return self.counted.installed_milligpu / 1000
 
-    def healthy(self, _: Any) -> int:
-        return sum(gpu.health != "unhealthy" for gpu in self.gpus.values())
+    def healthy(self, _: Any) -> float:
+        return self.counted.healthy_milligpu / 1000
 
-    def schedulable(self, _: Any) -> int:
-        return sum(
-            gpu.health != "unhealthy" for node in self.snapshot.nodes if not node.block_causes for gpu in node.gpus
-        )
+    def schedulable(self, _: Any) -> float:
+        return self.counted.schedulable_milligpu / 1000
 
     def allocated(self, _: Any) -> float:
-        whole = [
-            1000 - left
-            for node in self.booking.nodes.values()
-            for gpu, left in zip(node.node.gpus, node.left_milligpu, strict=True)
-            if not gpu.mig_enabled
-        ]
-        return sum(whole) / 1000
+        return self.counted.allocated_milligpu / 1000
 
     def free(self, _: Any) -> float:
-        return sum(sum(node.free_milligpu) for node in self.booking.nodes.values()) / 1000
+        return self.counted.free_milligpu / 1000
 
     def jobs(self, _: Any) -> list[str]:
         return sorted(self.jobs_by_id)

@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 
+from gpuwatch.cli.exits import FAILED, INTERRUPTED
 from gpuwatch.errors import GpuwatchError
 
-_FAILED, _INTERRUPTED = 1, 130
 _NEEDED = ("typer", "click", "rich", "pydantic", "httpx", "yaml")
 
 
@@ -19,16 +19,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(args)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
     except GpuwatchError as err:
         _told(err.lines(), args)
-        return int(getattr(err, "exit_code", _FAILED))
+        return int(getattr(err, "exit_code", FAILED))
     except Exception as err:  # the last net: a fault of ours is still told in lines, not as a traceback
         what = f"error: unexpected {type(err).__name__}: {err}"
         _told([what, "to do: this is a fault of gpuwatch; run again with -vv and report what it prints"], args)
-        return _FAILED
+        return FAILED
 
 
 def _run(args: list[str]) -> int:
@@ -38,13 +38,13 @@ def _run(args: list[str]) -> int:
         if (err.name or "").partition(".")[0] not in _NEEDED:
             raise
         print("error: the command line is not installed; run: pip install 'gpuwatch-stack[cli]'", file=sys.stderr)
-        return _FAILED
+        return FAILED
     import typer
 
     try:
         code = build_app()(args=args, prog_name="gpuwatch", standalone_mode=False)
     except typer.Abort:
-        return _INTERRUPTED
+        return INTERRUPTED
     except Exception as err:
         # Usage faults of the option parser know how to print themselves and which code they mean.
         show = getattr(err, "show", None)

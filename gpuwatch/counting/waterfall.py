@@ -15,11 +15,10 @@ from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
 from gpuwatch.model.cluster import UNKNOWN_MODEL, Gpu
 from gpuwatch.model.evaluation import Waterfall
 from gpuwatch.model.settings import AnalysisSettings
-from gpuwatch.model.units import MILLI
+from gpuwatch.model.units import COMPUTE_SLICES, MILLI
 
 UNHEALTHY = "unhealthy"
 UNHEALTHY_HELD = "unhealthy_held"
-_COMPUTE_SLICES = 7
 # When holds exceed the device, what is proven active is kept first and idleness last, so that it is never overstated.
 _ORDER: tuple[IdleState, ...] = ("active", "unknown", "idle")
 _FIELD = {"active": "active", "unknown": "activity_unknown", "idle": "idle_held"}
@@ -87,7 +86,7 @@ def _held(booked: BookedNode, at: int, gpu: Gpu, states: _States) -> dict[IdleSt
             instances[hold.mig_instance] = min(instances.get(hold.mig_instance, state), state, key=_ORDER.index)
     slices = {instance.id: instance.compute_slices for instance in gpu.mig_instances}
     for name, state in instances.items():
-        amount[state] += MILLI * max(0, slices.get(name, 0)) / _COMPUTE_SLICES
+        amount[state] += MILLI * max(0, slices.get(name, 0)) / COMPUTE_SLICES
     out: dict[IdleState, int] = {}
     total, before = 0.0, 0
     for state in _ORDER:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gpuwatch.model.cluster import BLOCK_CAUSES, Gpu, Node
 from gpuwatch.model.jobs import Job, Member
 from gpuwatch.model.snapshot import ClusterSnapshot, Finding
-from gpuwatch.model.units import MILLI
+from gpuwatch.model.units import COMPUTE_SLICES, MILLI
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,15 @@ class Booking:
     nodes: dict[str, BookedNode]
     findings: tuple[Finding, ...] = ()
     unbooked: tuple[tuple[Job, Member], ...] = field(default=())  # bound members that found no device or no node
+
+
+def held_ratio(gpu: Gpu, holds: Iterable[Hold]) -> float:
+    """The part of a device that `holds` take together; above 1 where it is held twice over. A MIG instance counts its
+    compute slices, once, however many claim it."""
+    holds = list(holds)
+    slices = {instance.id: max(0, instance.compute_slices) for instance in gpu.mig_instances}
+    cut = sum(slices.get(name, 0) for name in {hold.mig_instance for hold in holds if hold.mig_instance})
+    return cut / COMPUTE_SLICES + sum(max(0, hold.milligpu) for hold in holds if hold.mig_instance is None) / MILLI
 
 
 def node_block_cause(node: Node) -> str | None:

@@ -10,7 +10,7 @@ from random import Random
 
 from gpuwatch.model.history import ALL_POOLS, DemandSeries, History
 from gpuwatch.model.jobs import DemandShape, Job
-from gpuwatch.model.units import HOUR_SECONDS, MILLI
+from gpuwatch.model.units import COMPUTE_SLICES, HOUR_SECONDS, MILLI
 
 HISTORY_HOURS = 14 * 24
 GAP_HOURS_BEFORE = range(92, 97)  # nothing was observed then: a monitoring outage in week two
@@ -30,7 +30,7 @@ def demanded_gpus(jobs: Iterable[Job], pools: dict[str, str]) -> dict[tuple[str,
 def _asked_gpus(shape: DemandShape) -> float:
     """GPUs that one member asks for; a slice counts its sevenths of the engine ("3g.40gb": 3)."""
     if shape.mig_profile:
-        return shape.gpus * int(shape.mig_profile[0]) / 7
+        return shape.gpus * int(shape.mig_profile[0]) / COMPUTE_SLICES
     return shape.milligpu / MILLI
 
 

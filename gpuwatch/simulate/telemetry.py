@@ -10,7 +10,7 @@ from random import Random
 
 from gpuwatch.model.catalogue import card
 from gpuwatch.model.cluster import Activity, Gpu, MigInstance, Node, Telemetry
-from gpuwatch.model.units import MIB
+from gpuwatch.model.units import COMPUTE_SLICES, MIB
 from gpuwatch.simulate.behavior import Behavior
 
 TICK_SECONDS = 15  # readings stand still within one tick, as between two collections of a real exporter
@@ -70,7 +70,7 @@ def _observe_mig(gpu: Gpu, load: DeviceLoad, key: str, at: datetime) -> Gpu:
         instances.append(seen)
         if seen.telemetry is not None:
             used += seen.telemetry.memory_used_bytes or 0
-            engine += (seen.telemetry.engine_active_ratio or 0.0) * instance.compute_slices / 7
+            engine += (seen.telemetry.engine_active_ratio or 0.0) * instance.compute_slices / COMPUTE_SLICES
     board = _telemetry(key, Behavior(min(1.0, engine), 0.0, 0.0), total, gpu, load, at)
     board = replace(
         board,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from gpuwatch.counting.traps import traps
 from gpuwatch.fit.booking import book
 from gpuwatch.model.cluster import MigInstance
 from gpuwatch.render.documents import placement_document
@@ -59,7 +60,7 @@ def every_report() -> dict[str, Report]:
         "place": placement_report(placed, placement_document(placed, evaluation)),
         "place_refused": placement_report(refused, placement_document(refused, evaluation)),
         "once": once_report(evaluation),
-        "doctor": doctor_report(evaluation, SNAPSHOT, booking, reconcile=True),
-        "doctor_partial": doctor_report(partial, SNAPSHOT, booking, reconcile=False),
+        "doctor": doctor_report(evaluation, SNAPSHOT, traps(SNAPSHOT, booking)),
+        "doctor_partial": doctor_report(partial, SNAPSHOT, None),
         "snapshot": snapshot_report(SNAPSHOT, booking),
     }

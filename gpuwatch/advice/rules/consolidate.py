@@ -80,7 +80,6 @@ class _State:
     emptied: set[str] = field(default_factory=set)
     receivers: set[str] = field(default_factory=set)
     claimed: set[str] = field(default_factory=set)  # waiting jobs that an earlier plan lets start
-    index_now: float | None = field(init=False)
     free_milligpu: int = field(init=False)
     stranded_milligpu: float = field(init=False)
     _order: dict[str, int] = field(init=False)
@@ -88,7 +87,6 @@ class _State:
     def __post_init__(self) -> None:
         self.rooms = dict(self.context.shapes.rooms)
         overall = fragmentation_report(self.context.booking, self.context.mix).overall
-        self.index_now = overall.fragmentation_index
         self.free_milligpu, self.stranded_milligpu = overall.free_milligpu, overall.stranded_milligpu
         self.candidates = _candidates(self.context)
         lightest = {booked.node.name: at for at, booked in enumerate(self.candidates)}

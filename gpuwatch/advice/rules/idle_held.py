@@ -14,7 +14,7 @@ from gpuwatch.advice.queries import DeviceQueries
 from gpuwatch.advice.risks import stop_risk
 from gpuwatch.advice.rule import RULES, Outcome, recommendation_id
 from gpuwatch.counting.idleness import HeldDevice, IdleVerdict
-from gpuwatch.fit.booking import node_block_cause
+from gpuwatch.fit.booking import held_ratio, node_block_cause
 from gpuwatch.fit.feasible import room
 from gpuwatch.model.evaluation import Abstention, Confidence, Recommendation, Scalar, Subject
 from gpuwatch.model.jobs import Job
@@ -22,7 +22,6 @@ from gpuwatch.model.units import MILLI, gib
 
 _SIGNAL_CONFIDENCE = {"engine_active": 0.9, "utilization": 0.7}
 _LOADED, _PARTIAL, _GUESSED = 0.7, 0.6, 0.6  # factors on the confidence
-_COMPUTE_SLICES = 7
 
 
 class IdleHeld:
@@ -105,14 +104,12 @@ def _share(device: HeldDevice, context: AdviceContext) -> float:
     A device held twice over is shared out, so that no two pieces of advice promise the same capacity.
     """
     booked = context.booking.nodes[device.node]
-    holds = booked.holds[device.position]
-    slices = {i.id: max(0, i.compute_slices) for i in booked.node.gpus[device.position].mig_instances}
-    cut = sum(slices.get(name, 0) for name in {hold.mig_instance for hold in holds if hold.mig_instance})
-    held = cut / _COMPUTE_SLICES + sum(max(0, hold.milligpu) for hold in holds if hold.mig_instance is None) / MILLI
+    gpu, holds = booked.node.gpus[device.position], booked.holds[device.position]
+    held = max(1.0, held_ratio(gpu, holds))
     if device.mig_instance is None:
-        return max(0, device.milligpu) / MILLI / max(1.0, held)
-    claims = sum(hold.mig_instance == device.mig_instance for hold in holds)
-    return slices.get(device.mig_instance, 0) / _COMPUTE_SLICES / max(1, claims) / max(1.0, held)
+        return max(0, device.milligpu) / MILLI / held
+    claims = [hold for hold in holds if hold.mig_instance == device.mig_instance]
+    return held_ratio(gpu, claims) / max(1, len(claims)) / held
 
 
 def _gpus(idle: Sequence[HeldDevice], context: AdviceContext) -> dict[str | None, float]:

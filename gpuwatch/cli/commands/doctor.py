@@ -32,6 +32,7 @@ def doctor(
     """
     from gpuwatch.cli.inputs import read_input
     from gpuwatch.cli.output import check, emit, finish, partial_reasons
+    from gpuwatch.counting.traps import traps
     from gpuwatch.fit.booking import book
     from gpuwatch.render.reports.doctor import doctor_report
 
@@ -39,7 +40,8 @@ def doctor(
     read = read_input(given, out)
     snapshot = read.snapshot()
     servers = _servers(read.spec, out)
-    emit(doctor_report(read.evaluation, snapshot, book(snapshot), reconcile=reconcile, servers=servers), out)
+    met = traps(snapshot, book(snapshot)) if reconcile else None
+    emit(doctor_report(read.evaluation, snapshot, met, servers=servers), out)
     finish(out, partial_reasons(read.evaluation))
 
 

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from gpuwatch.fit.booking import Booking
+from gpuwatch.counting.traps import Trap
 from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.model.units import MILLI
 from gpuwatch.render.documents import Document, waterfall_document
 from gpuwatch.render.plain import plain, time_text
-from gpuwatch.render.reconcile import Trap, traps
 from gpuwatch.render.report import Cell, Column, Lines, Report, Section, Table
 from gpuwatch.render.reports.servers import missing_series, server_table
 from gpuwatch.render.reports.waterfall import waterfall_sections
@@ -54,16 +53,14 @@ _FLAT = ("severity", "code", "count", "subject", "detail")
 def doctor_report(
     evaluation: Evaluation,
     snapshot: ClusterSnapshot,
-    booking: Booking,
+    met: tuple[Trap, ...] | None = None,
     *,
-    reconcile: bool,
     servers: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Report:
-    """What `gpuwatch doctor` prints; with `reconcile` the waterfall and every counting trap met.
+    """What `gpuwatch doctor` prints; with `met` (the counting traps met) also the waterfall and each of them.
 
     servers: source name -> what that monitoring server knows and lacks, as plain values.
     """
-    met = traps(snapshot, booking)
     missing = [*missing_parts(evaluation, snapshot), *missing_series(servers or {})]
     findings = tuple(_finding_rows(evaluation))
     sections: list[Section] = [
@@ -79,7 +76,7 @@ def doctor_report(
             empty="nothing",
         ),
     ]
-    if reconcile:
+    if met is not None:
         rows = tuple(_trap_row(trap) for trap in met)
         sections += [
             *waterfall_sections(evaluation),
@@ -87,7 +84,7 @@ def doctor_report(
         ]
     return Report(
         title=f"Health of what gpuwatch reads from {evaluation.cluster}",
-        document=_document(evaluation, snapshot, met if reconcile else None, missing, servers),
+        document=_document(evaluation, snapshot, met, missing, servers),
         sections=tuple(sections),
         flat=Table(title="", columns=tuple(Column(key, key) for key in _FLAT), rows=findings),
     )

@@ -14,7 +14,7 @@ from gpuwatch.dialects.labels import MOVED
 from gpuwatch.errors import SourceError
 from gpuwatch.model.history import ALL_POOLS, DemandSeries, History
 from gpuwatch.model.observations import NodeRecord, Sample
-from gpuwatch.model.units import HOUR_SECONDS, MILLI
+from gpuwatch.model.units import COMPUTE_SLICES, HOUR_SECONDS, MILLI
 from gpuwatch.sources.prometheus.client import PrometheusClient, Row
 from gpuwatch.sources.prometheus.queries import names, selectors
 from gpuwatch.sources.settings import PrometheusSettings
@@ -143,7 +143,7 @@ def _pool(node: str, record: NodeRecord | None, pool_labels: tuple[str, ...]) ->
 def _devices_per_unit(resource: str, labels: Mapping[str, str]) -> float:
     profile = mig_profile(resource)
     if profile:
-        return profile_slices(profile, labels.get("nvidia_com_gpu_product"))[0] / 7
+        return profile_slices(profile, labels.get("nvidia_com_gpu_product"))[0] / COMPUTE_SLICES
     replicas = labels.get("nvidia_com_gpu_replicas", "1")
     shared = resource in (*WHOLE, *SHARED) and replicas.isdecimal() and int(replicas) > 1
     return 1 / int(replicas) if shared else 1.0

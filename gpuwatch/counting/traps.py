@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gpuwatch.fit.booking import Booking, Hold, node_block_cause
+from gpuwatch.fit.booking import Booking, Hold, held_ratio, node_block_cause
 from gpuwatch.model.cluster import Gpu, Node
 from gpuwatch.model.jobs import Job, Member
 from gpuwatch.model.snapshot import ClusterSnapshot
-from gpuwatch.model.units import COMPUTE_SLICES, MILLI
+from gpuwatch.model.units import MILLI
 from gpuwatch.model.values import value
 
 
@@ -46,13 +46,8 @@ def _devices(booking: Booking) -> Iterator[tuple[Node, Gpu, list[Hold], int]]:
     """(node, device, holds, thousandths held)."""
     for booked in booking.nodes.values():
         for gpu, holds, left in zip(booked.node.gpus, booked.holds, booked.left_milligpu, strict=True):
-            yield booked.node, gpu, holds, _mig_held(gpu, holds) if gpu.mig_enabled else MILLI - left
-
-
-def _mig_held(gpu: Gpu, holds: list[Hold]) -> int:
-    slices = {each.id: each.compute_slices for each in gpu.mig_instances}
-    held = {hold.mig_instance for hold in holds if hold.mig_instance}
-    return min(MILLI, round(MILLI * sum(slices.get(name, 0) for name in held) / COMPUTE_SLICES))
+            held = min(MILLI, round(MILLI * held_ratio(gpu, holds))) if gpu.mig_enabled else MILLI - left
+            yield booked.node, gpu, holds, held
 
 
 def _members(snapshot: ClusterSnapshot, phases: tuple[str, ...]) -> Iterator[tuple[Job, Member]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gpuwatch.counting.traps import traps
 from gpuwatch.fit.booking import book
 from gpuwatch.model.jobs import Job, Member
 from gpuwatch.model.snapshot import ClusterSnapshot
-from gpuwatch.render.reconcile import traps
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot, busy
 from tests.render.reports import SNAPSHOT
 

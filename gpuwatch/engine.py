@@ -75,7 +75,7 @@ def evaluate(
     fragmentation = stages.run("fragmentation", lambda: fragmentation_report(booking, mix), None)
     demand = stages.run("demand", lambda: pending_demand(snapshot, booking), ())
     forecasts = stages.run("forecast", lambda: forecast_all(history, snapshot.taken_at, settings), ())
-    context = AdviceContext(snapshot=snapshot, booking=booking, mix=mix, demand=demand, settings=settings)
+    context = AdviceContext(snapshot=snapshot, booking=booking, mix=mix, settings=settings)
     recommendations, abstentions = stages.run("advice", lambda: advise(context), ((), ()))
     # A broken rule is worth no less than a broken stage: what it would have found is missing from the answer.
     broken = [each for each in abstentions if each.reason == RULE_FAILED]

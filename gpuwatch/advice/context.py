@@ -1,4 +1,4 @@
-"""What every rule may read: one snapshot with its booking, mix and demand, and answers shared between rules."""
+"""What every rule may read: one snapshot with its booking and mix, and answers shared between rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from gpuwatch.demand.pending import ShapeCheck
 from gpuwatch.demand.series import asked
 from gpuwatch.fit.booking import Booking
 from gpuwatch.fit.feasible import Room, fits, spots, start_all
-from gpuwatch.model.evaluation import PendingDemand
 from gpuwatch.model.history import ALL_POOLS
 from gpuwatch.model.jobs import DemandShape, Job
 from gpuwatch.model.mix import DemandMix
@@ -30,7 +29,6 @@ class AdviceContext:
     snapshot: ClusterSnapshot
     booking: Booking
     mix: DemandMix
-    demand: tuple[PendingDemand, ...]
     settings: AnalysisSettings
     _verdicts: dict[str, IdleVerdict] = field(default_factory=dict, init=False, repr=False)
 

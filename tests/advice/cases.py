@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 from gpuwatch.advice.advise import AdviceContext, advise
 from gpuwatch.advice.rule import RULES, Outcome
 from gpuwatch.demand.mix import demand_mix
-from gpuwatch.demand.pending import pending_demand
 from gpuwatch.fit.booking import book
 from gpuwatch.model.evaluation import Recommendation
 from gpuwatch.model.settings import AnalysisSettings
@@ -29,7 +28,6 @@ def context_of(snapshot: ClusterSnapshot, **settings) -> AdviceContext:
         snapshot=snapshot,
         booking=booking,
         mix=demand_mix(snapshot, chosen),
-        demand=pending_demand(snapshot, booking),
         settings=chosen,
     )
 

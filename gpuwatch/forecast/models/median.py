@@ -34,7 +34,7 @@ class _Median:
 
 
 class Median(Local):
-    """The robust default of our study."""
+    """One member that goes wrong is outvoted by the two others."""
 
     id = "median"
     title = "median of newest value, yesterday and regression"

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import typer
@@ -93,7 +93,7 @@ def finish(options: OutputOptions, reasons: Sequence[str], code: int = 0) -> Non
 @contextlib.contextmanager
 def working(what: str, options: OutputOptions) -> Iterator[None]:
     """Shows on stderr that work goes on, only where a person watches."""
-    if options.quiet or options.no_progress or not sys.stderr.isatty():
+    if not _watched(options):
         yield
         return
     from rich.console import Console
@@ -103,6 +103,35 @@ def working(what: str, options: OutputOptions) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(what, total=None)
         yield
+
+
+@contextlib.contextmanager
+def counting(what: str, total: int, options: OutputOptions) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr, only where a person watches. Gives the function that is told how many of `total` are done."""
+    if not _watched(options):
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
+        *(TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def _watched(options: OutputOptions) -> bool:
+    return not options.quiet and not options.no_progress and sys.stderr.isatty()
 
 
 def _speaks_unicode() -> bool:

@@ -51,10 +51,15 @@ def find_table(folder: Path, stem: str, what: str) -> Path:
     for path in (folder / f"{stem}.csv", folder / f"{stem}.csv.gz"):
         if path.is_file():
             return path
-    prefix = stem[: stem.rfind("_list_") + len("_list_")]
-    known = sorted({path.name.removeprefix(prefix).split(".")[0] for path in folder.glob(f"{prefix}*.csv*")})
+    known = tables(folder, stem[: stem.rfind("_list_") + len("_list_")])
     todo = f"choose one of: {', '.join(known)}" if known else "name the folder that holds the trace's CSV files"
     raise InputError(f"no {what} {stem}.csv or {stem}.csv.gz in {folder}", todo=todo)
+
+
+def tables(folder: Path, prefix: str) -> tuple[str, ...]:
+    """What follows `prefix` in the names of the tables in `folder`, sorted."""
+    found = [*folder.glob(f"{prefix}*.csv"), *folder.glob(f"{prefix}*.csv.gz")]
+    return tuple(sorted({path.name.removeprefix(prefix).split(".")[0] for path in found}))
 
 
 def read_rows(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from gpuwatch.model.cluster import Gpu, Node
 from gpuwatch.model.jobs import DemandShape, Job, JobKind, Member
 from gpuwatch.model.units import MIB, MILLI
 from gpuwatch.model.values import value
-from gpuwatch.traces.csv_rows import Row, find_table, read_rows
+from gpuwatch.traces.csv_rows import Row, find_table, read_rows, tables
 from gpuwatch.traces.trace_format import TRACE_START, TRACES, JobTrace
 
 T = TypeVar("T")
@@ -58,6 +58,9 @@ class _Openb:
 
     def recognizes(self, folder: Path) -> bool:
         return any(folder.glob("openb_*_list_*.csv*"))
+
+    def workloads(self, folder: Path) -> tuple[str, ...]:
+        return tables(folder, "openb_pod_list_")
 
     def read(self, folder: Path, workload: str = "default") -> OpenbTrace:
         return read_openb(folder, workload)

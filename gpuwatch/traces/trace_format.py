@@ -37,6 +37,10 @@ class TraceFormat(Protocol):
         """True when the names of the files in `folder` are this format's. Opens none of them."""
         ...
 
+    def workloads(self, folder: Path) -> tuple[str, ...]:
+        """The job lists that `folder` holds, sorted. Opens none of them."""
+        ...
+
     def read(self, folder: Path, workload: str = "default") -> JobTrace:
         """Raises InputError that names file, line and column of the first row that cannot be what it claims."""
         ...
@@ -47,10 +51,19 @@ TRACES: Registry[TraceFormat] = Registry("trace format", "gpuwatch.traces")
 
 def read_trace(folder: Path, workload: str = "default") -> JobTrace:
     """Reads `folder` by the first format, in the order of ids, that recognizes it; InputError when none does."""
+    return _format_of(folder).read(folder, workload)
+
+
+def workloads_of(folder: Path) -> tuple[str, ...]:
+    """The job lists of the trace in `folder`, sorted; InputError when no format recognizes it."""
+    return _format_of(folder).workloads(folder)
+
+
+def _format_of(folder: Path) -> TraceFormat:
     formats = dict(TRACES.items())
     for each in formats.values():
         if each.recognizes(folder):
-            return each.read(folder, workload)
+            return each
     known = "; ".join(f"{id_}: {each.files}" for id_, each in formats.items())
     raise InputError(
         f"{folder} is no folder of a known trace",

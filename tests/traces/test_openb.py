@@ -10,7 +10,7 @@ import pytest
 from gpuwatch.errors import InputError
 from gpuwatch.model.units import MIB
 from gpuwatch.traces.openb import read_openb
-from gpuwatch.traces.trace_format import TRACE_START, TRACES, empty_snapshot, read_trace
+from gpuwatch.traces.trace_format import TRACE_START, TRACES, empty_snapshot, read_trace, workloads_of
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,P100\nn1,96000,1024,0,\nn2,32000,2048,1,G2\n"
 PODS = (
@@ -162,6 +162,15 @@ def test_a_folder_is_read_by_the_format_that_recognizes_it(tmp_path):
         with pytest.raises(InputError, match="no folder of a known trace") as caught:
             read_trace(other)
         assert "openb_node_list" in caught.value.tried
+
+
+def test_a_folder_tells_its_job_lists(tmp_path):
+    folder(tmp_path)
+    (tmp_path / "openb_pod_list_cpu050.csv.gz").write_bytes(gzip.compress(PODS.encode()))
+    (tmp_path / "openb_pod_list_notes.txt").write_text("no list")
+    assert workloads_of(tmp_path) == ("cpu050", "default")
+    with pytest.raises(InputError, match="no folder of a known trace"):
+        workloads_of(tmp_path / "absent")
 
 
 @pytest.mark.traces

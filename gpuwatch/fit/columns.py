@@ -21,13 +21,15 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 ENOUGH = 2**48
 _BEYOND = 2 * ENOUGH  # more than any node has
 UNKNOWN_MODEL = -1
+SIZES = 18  # kinds of running members that are counted apart on each node; see size_of
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """N nodes by W devices (W: most devices on one node, at least 1; shorter nodes are padded).
 
-    The arrays cpu_free, memory_free, left and mig_free change through take() and give_back(); the rest never does.
+    The arrays cpu_free, memory_free, left, running and mig_free change through take() and give_back(); the rest never
+    does.
     """
 
     names: tuple[str, ...]
@@ -39,6 +41,9 @@ class Columns:
     cpu_known: BoolArray  # (N,)
     memory_free: IntArray  # (N,) bytes, ENOUGH where unknown
     memory_known: BoolArray  # (N,)
+    cpu_capacity: IntArray  # (N,) millicores that work could ever get, ENOUGH where unknown
+    memory_capacity: IntArray  # (N,) bytes, ENOUGH where unknown
+    running: IntArray  # (N, SIZES) members that hold devices there, by size_of
     left: IntArray  # (N, W) milligpu that can be given away now, 0..1000; 0 on padding and on unusable devices
     model: IntArray  # (N, W) position in `models`; UNKNOWN_MODEL where nobody says, and on padding
     usable: BoolArray  # (N, W) a device that takes time-shared work
@@ -54,6 +59,7 @@ class Columns:
             cpu_free=self.cpu_free.copy(),
             memory_free=self.memory_free.copy(),
             left=self.left.copy(),
+            running=self.running.copy(),
             mig_free={profile: free.copy() for profile, free in self.mig_free.items()},
         )
 
@@ -80,6 +86,8 @@ class Columns:
         """
         self.cpu_free[row] -= times * shape.cpu_millicores
         self.memory_free[row] -= times * shape.memory_bytes
+        if shape.gpus > 0 and not shape.mig_profile:
+            self.running[row, size_of(shape)] += times
         taken_from = self.mig_free[shape.mig_profile] if shape.mig_profile else self.left
         for device in devices:
             taken_from[row, device] -= times * (1 if shape.mig_profile else shape.milligpu_per_gpu)
@@ -117,6 +125,9 @@ def columns_of(booking: Booking) -> Columns:
         cpu_known=np.array([b.cpu_free_millicores is not None for b in booked], dtype=np.bool_),
         memory_free=_capacity([b.memory_free_bytes for b in booked]),
         memory_known=np.array([b.memory_free_bytes is not None for b in booked], dtype=np.bool_),
+        cpu_capacity=_capacity([b.node.cpu_allocatable_millicores for b in booked]),
+        memory_capacity=_capacity([b.node.memory_allocatable_bytes for b in booked]),
+        running=_running(booked),
         left=left.clip(0, MILLI),
         model=model,
         usable=usable,
@@ -124,6 +135,22 @@ def columns_of(booking: Booking) -> Columns:
         mig_gpus=sum(gpu.mig_enabled for b in booked for gpu in b.node.gpus),
         mig_free=_mig_free(booked, shape),
     )
+
+
+def size_of(shape: DemandShape) -> int:
+    """The column of `running` that a member of `shape` counts in: 0 part of a device, 1.. whole devices, then more."""
+    if shape.gpus == 1 and shape.milligpu_per_gpu < MILLI:
+        return 0
+    return min(shape.gpus, SIZES - 1)
+
+
+def _running(booked: list[BookedNode]) -> IntArray:
+    counts = np.zeros((len(booked), SIZES), dtype=np.int64)
+    for row, b in enumerate(booked):
+        members = {id(hold.member): hold for holds in b.holds for hold in holds if hold.mig_instance is None}
+        for hold in members.values():
+            counts[row, size_of(hold.job.shape)] += 1
+    return counts
 
 
 def _mig_free(booked: list[BookedNode], size: tuple[int, int]) -> dict[str, IntArray]:

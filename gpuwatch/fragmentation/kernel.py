@@ -23,7 +23,7 @@ CAUSES = ("no_access", "gpu_lacking", "cpu_lacking", "both_lacking")
 
 @dataclass(frozen=True, slots=True)
 class MixTable:
-    """A mix as arrays: M GPU shapes in G groups. Weights are as given; nothing is renormalized."""
+    """A mix as arrays: M GPU shapes in G groups. Weights are as given but for 2**-30; nothing is renormalized."""
 
     at: IntArray  # (M,) position of each GPU shape in the list that the table was made of
     weight: FloatArray  # (M,)
@@ -54,6 +54,7 @@ class _Cases:
 
 def mix_table(models: tuple[str, ...], shapes: list[DemandShape], weights: list[float]) -> MixTable:
     """The table of `shapes` with their `weights`, for states whose model codes are positions in `models`."""
+    weights = [_dyadic(weight) for weight in weights]
     with_gpus = [at for at, shape in enumerate(shapes) if shape.gpus > 0]
     keys = [(shapes[at].milligpu_per_gpu, shapes[at].gpu_models) for at in with_gpus]
     groups = sorted(set(keys))
@@ -70,6 +71,11 @@ def mix_table(models: tuple[str, ...], shapes: list[DemandShape], weights: list[
         accepts=np.array(accepts, dtype=np.float64).reshape(len(models) + 1, len(groups)),
         cpu_only_weight=float(sum(w for shape, w in zip(shapes, weights, strict=True) if shape.gpus <= 0)),
     )
+
+
+def _dyadic(weight: float) -> float:
+    """`weight` to the nearest 2**-30, so that sums of weights times milligpu are exact and equal in any order."""
+    return round(weight * 2**30) / 2**30
 
 
 def fragment_of_nodes(table: MixTable, left: IntArray, model: IntArray, cpu_free: IntArray) -> FloatArray:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from gpuwatch.model.evaluation import PlacementRequest
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.units import GIB, MILLI, gpus
 from gpuwatch.placement.question import MAX_MEMBERS, Question
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpuwatch.errors import RegistryError, SettingsError
 from gpuwatch.fit.columns import BoolArray, Columns, IntArray
 from gpuwatch.fit.fleet_fit import devices_fit, first_devices
 from gpuwatch.fragmentation.kernel import MixTable
 from gpuwatch.model.jobs import DemandShape
-from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, Policy, PolicyContext
+from gpuwatch.placement.kernels.parts import chance
+from gpuwatch.placement.policy import ANY_DEVICE, PolicyContext, make_policy, score_key
 
 _INFEASIBLE = np.iinfo(np.int64).min
 
@@ -46,10 +45,12 @@ class Placer:
         policy: str,
         *,
         order: IntArray | None = None,
-        rng: random.Random | None = None,
+        seed: int = 0,
     ) -> None:
         self.columns = columns
-        self._policy = _policy(policy, PolicyContext(mix=mix, rng=rng or random.Random(0)))
+        self._policy = make_policy(policy, PolicyContext(mix=mix, seed=seed))
+        self._seed = seed
+        self._draw = 0  # placements so far
         self._order = np.arange(len(columns.names)) if order is None else order
         self._kept: dict[tuple[object, ...], _Kept] = {}
         self._changed: list[int] = []
@@ -61,7 +62,10 @@ class Placer:
         if top == _INFEASIBLE:
             return None
         tied = np.flatnonzero(score == top)
-        return self._spot(int(tied[self._order[tied].argmin()]), shape, kept)
+        turn = self._order[tied]
+        if self._policy.random_ties:
+            turn = np.array([chance(self._seed, self._draw, int(row)) for row in tied])
+        return self._spot(int(tied[turn.argmin()]), shape, kept)
 
     def ranked(self, shape: DemandShape, allowed: BoolArray | None = None) -> list[Spot]:
         """Every node that fits one member, best first; equal scores go to the fuller node, then the fuller device."""
@@ -80,10 +84,10 @@ class Placer:
         """Books `spot`."""
         self.columns.take(spot.row, spot.shape, spot.devices)
         self._changed.append(spot.row)
-        self._policy.placed(spot.row, spot.shape)
+        self._draw += 1
 
     def undo(self, spot: Spot) -> None:
-        """Takes back a take(). Policies that remember placements are not told: undo only what nothing followed."""
+        """Takes back a take(), or ends a member that was placed here."""
         self.columns.give_back(spot.row, spot.shape, spot.devices)
         self._changed.append(spot.row)
 
@@ -116,8 +120,7 @@ class Placer:
         return kept, np.where(ok, kept.score, _INFEASIBLE)
 
     def _refreshed(self, shape: DemandShape) -> _Kept:
-        # No policy looks at memory: shapes that differ in it alone share their scores.
-        key = (shape.gpus, shape.milligpu_per_gpu, shape.cpu_millicores, shape.gpu_models, shape.mig_profile)
+        key = score_key(self._policy, shape)
         count = len(self.columns.names)
         kept = self._kept.get(key)
         if kept is None:
@@ -138,13 +141,7 @@ class Placer:
         ok = columns.open[rows] & (columns.cpu_free[rows] >= shape.cpu_millicores) & devices_fit(columns, shape, rows)
         kept.score[rows] = _INFEASIBLE
         if ok.any():
-            ranking = self._policy.rank(columns, shape, rows[ok])
+            ranking = self._policy.rank(columns, shape, rows[ok], self._draw)
             kept.score[rows[ok]] = ranking.score
             kept.device[rows[ok]] = ranking.device
 
-
-def _policy(name: str, context: PolicyContext) -> Policy:
-    try:
-        return POLICIES.get(name)(context)
-    except RegistryError as err:
-        raise SettingsError(err.what, todo=err.todo, code="unknown_policy") from err

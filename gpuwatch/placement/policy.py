@@ -5,18 +5,20 @@ A policy sees arrays and decides nothing else: feasibility, ties, gangs and the 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from gpuwatch.errors import RegistryError, SettingsError
 from gpuwatch.fit.columns import Columns, IntArray
 from gpuwatch.fit.fleet_fit import roomy_devices
 from gpuwatch.fragmentation.kernel import MixTable
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.registry import Registry
+
+Kernel = Callable[..., tuple[int, int]]
 
 ANY_DEVICE = -1  # the placer takes the lowest devices with room
 
@@ -34,26 +36,52 @@ class PolicyContext:
     """What a policy may know besides the state: the demand mix, and the one source of chance."""
 
     mix: MixTable
-    rng: random.Random
+    seed: int = 0
 
 
 class Policy(Protocol):
-    """One policy during one run."""
+    """One policy during one run.
+
+    `kernel`, where there is one, is the scalar form of rank() for replays: plain code that numba can compile, called as
+    kernel(state, mix, ask, row, draw, seed, tables) -> (score, device) with the values of kernels/arrays.py. It must
+    give what rank() gives. `tables` are arrays that it reads.
+    """
 
     local: bool  # True: a node's score depends on that node alone, so the placer may keep it until the node changes
+    random_ties: bool  # equal scores are decided by chance, not by the order of nodes
+    reads_memory: bool  # scores depend on host memory; shapes that differ in nothing else share them if not
+    kernel: Kernel | None
+    tables: tuple[Any, ...]
 
-    def rank(self, columns: Columns, shape: DemandShape, rows: IntArray) -> Ranking:
-        """Scores the nodes `rows`, each of which has the devices and the CPU for one member of `shape`."""
+    def rank(self, columns: Columns, shape: DemandShape, rows: IntArray, draw: int) -> Ranking:
+        """Scores the nodes `rows`, each of which has the devices and the CPU for one member of `shape`.
+
+        `draw` counts the placements so far: with the seed and the row it is what chance may depend on.
+        """
         ...
 
-    def placed(self, row: int, shape: DemandShape) -> None:
-        """Told after each placement, for policies that remember what runs where."""
-        ...
+
+class PolicyBase:
+    """What most policies are: local, deterministic, without tables."""
+
+    local = True
+    random_ties = False
+    reads_memory = False
+    kernel: Kernel | None = None
+    tables: tuple[Any, ...] = ()
 
 
 PolicyFactory = Callable[[PolicyContext], Policy]
 
 POLICIES: Registry[PolicyFactory] = Registry("placement policy", "gpuwatch.placement.policies")
+
+
+def make_policy(name: str, context: PolicyContext) -> Policy:
+    """The policy called `name`; an unknown one is a SettingsError that lists the known ones."""
+    try:
+        return POLICIES.get(name)(context)
+    except RegistryError as err:
+        raise SettingsError(err.what, todo=err.todo, code="unknown_policy") from err
 
 
 def shares_one_device(shape: DemandShape) -> bool:
@@ -68,3 +96,10 @@ def tightest_device(columns: Columns, shape: DemandShape, rows: IntArray) -> Int
     left = np.where(roomy_devices(columns, shape, rows), columns.left[rows], np.iinfo(np.int64).max)
     tightest: IntArray = left.argmin(axis=1)
     return tightest
+
+
+def score_key(policy: Policy, shape: DemandShape) -> tuple[object, ...]:
+    """Shapes with equal keys have equal scores under `policy`."""
+    memory = shape.memory_bytes if policy.reads_memory else 0
+    share = shape.milligpu_per_gpu if shape.gpus else 0  # means nothing without a device
+    return shape.gpus, share, shape.cpu_millicores, shape.gpu_models, shape.mig_profile, memory

@@ -11,7 +11,7 @@ from gpuwatch.fit.booking import Booking
 from gpuwatch.fit.columns import BoolArray, Columns, IntArray, columns_of
 from gpuwatch.fit.fleet_fit import members_that_fit
 from gpuwatch.model.catalogue import card
-from gpuwatch.model.evaluation import PlacementRequest
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.units import MILLI
 
 MAX_MEMBERS = 100_000

@@ -12,14 +12,9 @@ from gpuwatch.fit.columns import BoolArray, Columns
 from gpuwatch.fit.fleet_fit import blocking_causes
 from gpuwatch.fragmentation.kernel import MixTable
 from gpuwatch.fragmentation.report import Stranded, shape_fits, table_of
-from gpuwatch.model.evaluation import (
-    Assignment,
-    FragmentationScope,
-    PlacementAdvice,
-    PlacementChoice,
-    PlacementRequest,
-)
+from gpuwatch.model.evaluation import FragmentationScope
 from gpuwatch.model.mix import DemandMix
+from gpuwatch.model.placement import Assignment, PlacementAdvice, PlacementChoice, PlacementRequest
 from gpuwatch.placement.nearest_fix import nearest_fix
 from gpuwatch.placement.placer import Placer, Spot
 from gpuwatch.placement.question import Question, check_request, question_of, wants_domain

@@ -20,8 +20,9 @@ def some_task(rng: random.Random) -> Task:
 
 
 def some_mix(rng: random.Random) -> list[tuple[Task, float]]:
+    """Shares as the kernel keeps them: multiples of 2**-30, so that both add up exactly."""
     weights = [rng.random() for _ in range(rng.randint(1, 8))]
-    return [(some_task(rng), weight / sum(weights)) for weight in weights]
+    return [(some_task(rng), round(weight / sum(weights) * 2**30) / 2**30) for weight in weights]
 
 
 def some_node(rng: random.Random) -> tuple[int, list[Device]]:

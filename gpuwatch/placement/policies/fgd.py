@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, IntArray, bounded
@@ -9,19 +11,57 @@ from gpuwatch.fit.fleet_fit import roomy_devices
 from gpuwatch.fragmentation.kernel import fragment_of_nodes
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
-from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, PolicyContext, Ranking, shares_one_device
+from gpuwatch.placement.kernels.arrays import Ask, Mix, State
+from gpuwatch.placement.kernels.jit import kernel
+from gpuwatch.placement.kernels.parts import fragment, roomy
+from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, PolicyBase, PolicyContext, Ranking, shares_one_device
+
+
+@kernel
+def _after(state: State, mix: Mix, ask: Ask, row: int, only: int) -> float:
+    """F of the node with the ask on device `only`, or on the lowest ones with room for only == -1."""
+    left = state.left[row].copy()
+    taken = 0
+    for device in range(len(left)):
+        if taken < ask.gpus and (device == only or (only < 0 and roomy(state, ask, row, device))):
+            left[device] -= ask.share
+            taken += 1
+    return fragment(mix, left, state.model[row], state.cpu_free[row] - ask.cpu)
+
+
+def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, tables: tuple[()]) -> tuple[int, int]:
+    before = state.fragment[row]
+    if ask.gpus != 1:
+        return int(100 / (1 + math.exp(-(before - _after(state, mix, ask, row, -1)) / MILLI))), -1
+    best, at = -1, -1
+    for device in range(state.left.shape[1]):
+        if roomy(state, ask, row, device) and not _like_earlier(state, ask, row, device):
+            score = int(100 / (1 + math.exp(-(before - _after(state, mix, ask, row, device)) / MILLI)))
+            if score > best:
+                best, at = score, device
+    return best, at
+
+
+@kernel
+def _like_earlier(state: State, ask: Ask, row: int, device: int) -> bool:
+    """Whether an earlier device that the ask could share stands exactly like this one: it cannot score lower."""
+    for other in range(device):
+        same = state.left[row, other] == state.left[row, device] and state.model[row, other] == state.model[row, device]
+        if same and roomy(state, ask, row, other):
+            return True
+    return False
 
 
 @POLICIES.register("fgd")
-class FragmentationGradientDescent:
+class FragmentationGradientDescent(PolicyBase):
     """Score int(100 x sigmoid((F before - F after) / 1000)); a single device is tried on every one with room."""
 
-    local = True
+    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         self._mix = context.mix
 
-    def rank(self, columns: Columns, shape: DemandShape, rows: IntArray) -> Ranking:
+    def rank(self, columns: Columns, shape: DemandShape, rows: IntArray, draw: int) -> Ranking:
         if not shares_one_device(shape):
             after = _minus(columns.left[rows], _lowest(roomy_devices(columns, shape, rows), shape), shape)
             score = self._score(columns, shape, rows, after)
@@ -34,9 +74,6 @@ class FragmentationGradientDescent:
         score[at, device] = self._score(columns, shape, rows[at], after)
         best = score.argmax(axis=1)
         return Ranking(score=score[np.arange(len(rows)), best], device=best)
-
-    def placed(self, row: int, shape: DemandShape) -> None:
-        """Remembers nothing."""
 
     def _score(self, columns: Columns, shape: DemandShape, rows: IntArray, after: IntArray) -> IntArray:
         cpu = columns.cpu_free[rows]

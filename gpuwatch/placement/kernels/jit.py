@@ -1,0 +1,35 @@
+"""Compiles the scalar kernels on first use. Nothing here imports numba until then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PARTS: list[Callable[..., Any]] = []
+
+
+def kernel(function: F) -> F:
+    """Marks a plain function that compiled kernels may call. It stays plain Python for everybody else."""
+    _PARTS.append(function)
+    return function
+
+
+def available() -> bool:
+    """Whether numba is installed."""
+    return find_spec("numba") is not None
+
+
+@cache
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` compiled; the functions that it calls must be marked with `kernel`."""
+    import numba
+    from numba.extending import register_jitable
+
+    while _PARTS:
+        register_jitable(_PARTS.pop(0))
+    made: Callable[..., Any] = numba.njit(function)
+    return made

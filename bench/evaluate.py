@@ -28,8 +28,8 @@ from gpuwatch.fit.columns import columns_of
 from gpuwatch.fragmentation.kernel import fragment_of_nodes
 from gpuwatch.fragmentation.report import fragmentation_report, table_of
 from gpuwatch.model.cluster import Gpu, Node
-from gpuwatch.model.evaluation import PlacementRequest
 from gpuwatch.model.jobs import DemandShape, Job, Member
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.arrivals import place_stream

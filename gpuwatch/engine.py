@@ -19,14 +19,10 @@ from gpuwatch.errors import GpuwatchError
 from gpuwatch.fit.booking import Booking, book
 from gpuwatch.forecast.forecast import forecast_all
 from gpuwatch.fragmentation.report import fragmentation_report
-from gpuwatch.model.evaluation import (
-    Evaluation,
-    PlacementAdvice,
-    PlacementRequest,
-    StageFailure,
-)
+from gpuwatch.model.evaluation import Evaluation, StageFailure
 from gpuwatch.model.history import History
 from gpuwatch.model.mix import DemandMix
+from gpuwatch.model.placement import PlacementAdvice, PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.what_if import place_what_if

@@ -11,8 +11,8 @@ from gpuwatch import engine
 from gpuwatch.advice.rule import RULES
 from gpuwatch.errors import InputError
 from gpuwatch.model.cluster import Node
-from gpuwatch.model.evaluation import PlacementRequest
 from gpuwatch.model.history import History
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.simulate.cluster import simulate

@@ -17,7 +17,7 @@ from gpuwatch.api.reads import reads
 from gpuwatch.api.tokens import Tokens
 from gpuwatch.daemon.operation import operation
 from gpuwatch.daemon.state import DaemonState
-from gpuwatch.model.evaluation import PlacementAdvice, PlacementRequest
+from gpuwatch.model.placement import PlacementAdvice, PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.render.documents import placement_document

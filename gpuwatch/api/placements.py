@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gpuwatch.api.problems import ProblemError
 from gpuwatch.model.catalogue import match
-from gpuwatch.model.evaluation import PlacementRequest
 from gpuwatch.model.jobs import DemandShape
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.units import MILLI, parse_bytes, parse_millicores
 
 Amount = Annotated[int, Field(ge=0)]

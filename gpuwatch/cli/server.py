@@ -14,7 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from gpuwatch.cli.exits import UsageError
 from gpuwatch.errors import InputError, SourceError
 from gpuwatch.model.codec import load_snapshot
-from gpuwatch.model.evaluation import Evaluation, PlacementAdvice
+from gpuwatch.model.evaluation import Evaluation
+from gpuwatch.model.placement import PlacementAdvice
 
 if TYPE_CHECKING:
     from gpuwatch.model.snapshot import ClusterSnapshot

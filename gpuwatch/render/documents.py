@@ -14,11 +14,11 @@ from gpuwatch.model.evaluation import (
     Evaluation,
     Forecast,
     FragmentationScope,
-    PlacementAdvice,
     Recommendation,
     ShapeFit,
     Waterfall,
 )
+from gpuwatch.model.placement import PlacementAdvice
 from gpuwatch.render.plain import plain, time_text
 
 Document = dict[str, Any]

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from gpuwatch.api.app import create_app
 from gpuwatch.clock import FixedClock
 from gpuwatch.daemon.state import DaemonState
-from gpuwatch.model.evaluation import PlacementAdvice
+from gpuwatch.model.placement import PlacementAdvice
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import SourceHealth
 from gpuwatch.web.pages import pages

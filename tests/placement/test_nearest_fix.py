@@ -7,7 +7,7 @@ import random
 import pytest
 
 from gpuwatch.fit.booking import book
-from gpuwatch.model.evaluation import PlacementRequest
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.units import GIB
 from gpuwatch.placement.nearest_fix import NO_SINGLE_CHANGE, nearest_fix
 from gpuwatch.placement.question import question_of

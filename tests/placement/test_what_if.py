@@ -13,8 +13,8 @@ from gpuwatch.fit import feasible
 from gpuwatch.fit.booking import book
 from gpuwatch.fragmentation.report import fragmentation_report
 from gpuwatch.model.cluster import MigInstance
-from gpuwatch.model.evaluation import PlacementRequest
 from gpuwatch.model.jobs import DeviceShare, Member, ShapeCount
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.placement.arrivals import place_stream
 from gpuwatch.placement.what_if import place_what_if

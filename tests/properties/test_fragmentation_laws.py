@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gpuwatch.demand.mix import demand_mix
 from gpuwatch.fit.booking import book
 from gpuwatch.fragmentation.report import fragmentation_report
-from gpuwatch.model.evaluation import PlacementRequest
 from gpuwatch.model.jobs import DemandShape, ShapeCount
+from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.placement.arrivals import place_stream
 from gpuwatch.placement.what_if import place_what_if

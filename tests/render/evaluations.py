@@ -6,7 +6,6 @@ from datetime import timedelta
 
 from gpuwatch.model.evaluation import (
     Abstention,
-    Assignment,
     Command,
     Confidence,
     Evaluation,
@@ -16,8 +15,6 @@ from gpuwatch.model.evaluation import (
     FragmentationReport,
     FragmentationScope,
     PendingDemand,
-    PlacementAdvice,
-    PlacementChoice,
     Recommendation,
     Recoverable,
     Risk,
@@ -26,6 +23,7 @@ from gpuwatch.model.evaluation import (
     Subject,
     Waterfall,
 )
+from gpuwatch.model.placement import Assignment, PlacementAdvice, PlacementChoice
 from gpuwatch.model.snapshot import Finding, SourceHealth
 from tests.builders import NOW, a_shape
 

@@ -10,7 +10,7 @@ from gpuwatch.cli.app import COMMANDS
 from gpuwatch.cli.options import InputOptions, OutputOptions, spread
 
 if TYPE_CHECKING:
-    from gpuwatch.model.evaluation import PlacementRequest
+    from gpuwatch.model.placement import PlacementRequest
 
 _SHAPE = "Shape of one member"
 
@@ -119,8 +119,8 @@ def _request(asked: dict[str, Any]) -> PlacementRequest:
     """The engine's request; UsageError names the option that cannot be read or honored."""
     from gpuwatch.cli.exits import UsageError
     from gpuwatch.model.catalogue import match
-    from gpuwatch.model.evaluation import PlacementRequest
     from gpuwatch.model.jobs import DemandShape
+    from gpuwatch.model.placement import PlacementRequest
     from gpuwatch.model.units import MILLI, parse_bytes, parse_millicores
 
     if asked["milligpu"] != MILLI and (asked["gpus"] > 1 or asked["mig_profile"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gpuwatch.model.evaluation import Assignment, PlacementAdvice, PlacementChoice
+from gpuwatch.model.placement import Assignment, PlacementAdvice, PlacementChoice
 from gpuwatch.model.units import MILLI
 from gpuwatch.render.report import Cell, Column, Lines, Report, Row, Section, Table
 

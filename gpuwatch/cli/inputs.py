@@ -144,8 +144,11 @@ def input_spec(chosen: Chosen, options: InputOptions) -> InputSpec:
     )
 
 
-def trace_folder(name: str) -> Path:
-    """The folder of a trace given by path, or by name within the folder that GPUWATCH_TRACES names."""
+def trace_folder(name: str, or_else: str = f", or use --trace {DEMO}") -> Path:
+    """The folder of a trace given by path, or by name within the folder that GPUWATCH_TRACES names.
+
+    or_else: what the InputError of an unknown name offers besides.
+    """
     root = os.environ.get(TRACES_VARIABLE)
     tried = [Path(name), *([Path(root) / name] if root else [])]
     for folder in tried:
@@ -154,7 +157,7 @@ def trace_folder(name: str) -> Path:
     raise InputError(
         f"there is no trace {name!r}",
         tried=", ".join(map(str, tried)) + ("" if root else f" (${TRACES_VARIABLE} is not set)"),
-        todo=f"give the trace's folder, set ${TRACES_VARIABLE} to the folder that holds it, or use --trace {DEMO}",
+        todo=f"give the trace's folder, set ${TRACES_VARIABLE} to the folder that holds it{or_else}",
     )
 
 

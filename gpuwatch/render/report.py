@@ -62,6 +62,26 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """One line of a plot; `points` are (x, y) by rising x. A y of None breaks the line: nothing is known there."""
+
+    label: str
+    points: tuple[tuple[float, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Lines over one axis. Drawn where there is room to draw; else a table of every `every`-th x, or nothing."""
+
+    title: str
+    x_title: str
+    y_unit: str
+    curves: tuple[Curve, ...]
+    every: int = 10
+    digits: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Lines:
     """Sentences and command lines, printed as they are."""
 
@@ -70,7 +90,7 @@ class Lines:
     code: bool = False  # to be typed into a shell
 
 
-Section = Table | Chart | Lines
+Section = Table | Chart | Plot | Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +117,17 @@ class Style:
 Renderer = Callable[[Report, Style], str]
 
 FORMATS: Registry[Renderer] = Registry("output format", "gpuwatch.render.formats")
+
+
+def sampled(plot: Plot) -> Table:
+    """The plot as a table: one row for each x that `every` divides, one column for each curve."""
+    at = [dict(curve.points) for curve in plot.curves]
+    shown = sorted({x for points in at for x in points if x % plot.every == 0})
+    columns = [
+        Column(str(place), curve.label, plot.y_unit, digits=plot.digits) for place, curve in enumerate(plot.curves)
+    ]
+    rows = [{"x": x, **{str(place): points.get(x) for place, points in enumerate(at)}} for x in shown]
+    return Table(title=plot.title, columns=(Column("x", plot.x_title), *columns), rows=tuple(rows))
 
 
 def columns_of(table: Table, wide: bool) -> tuple[Column, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import singledispatch
 
-from gpuwatch.render.report import FORMATS, Chart, Lines, Report, Section, Style, Table, columns_of
+from gpuwatch.render.report import FORMATS, Chart, Lines, Plot, Report, Section, Style, Table, columns_of, sampled
 from gpuwatch.render.text import cell_text, clean, is_number, number
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~])")
@@ -54,6 +54,11 @@ def _(section: Chart, wide: bool) -> list[str]:
         "| --- | ---: | --- |",
         *(_row([bar.label, number(bar.value), bar.note]) for bar in section.bars),
     ]
+
+
+@_section.register
+def _(section: Plot, wide: bool) -> list[str]:
+    return _section(sampled(section), wide)
 
 
 @_section.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from html import escape as html_escape
 
-from gpuwatch.render.report import FORMATS, Chart, Column, Lines, Report, Section, Style, Table, columns_of
+from gpuwatch.render.report import FORMATS, Chart, Column, Lines, Plot, Report, Section, Style, Table, columns_of
 from gpuwatch.render.text import cell_text, clean, is_number, number
 
 _CSS = """
@@ -77,6 +77,13 @@ def _(section: Chart, wide: bool) -> str:
         for bar in section.bars
     )
     return f'{_heading(f"{section.title} [{section.unit}]")}<div class="scroll"><table>\n{rows}\n</table></div>'
+
+
+@_section.register
+def _(section: Plot, wide: bool) -> str:
+    from gpuwatch.render.plot import drawn  # few reports have one
+
+    return f"{_heading(f'{section.title} [{section.y_unit}]')}{drawn(section)}"
 
 
 @_section.register

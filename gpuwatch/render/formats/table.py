@@ -5,7 +5,19 @@ from __future__ import annotations
 import textwrap
 from functools import singledispatch
 
-from gpuwatch.render.report import FORMATS, Chart, Column, Lines, Report, Section, Style, Table, columns_of
+from gpuwatch.render.report import (
+    FORMATS,
+    Chart,
+    Column,
+    Lines,
+    Plot,
+    Report,
+    Section,
+    Style,
+    Table,
+    columns_of,
+    sampled,
+)
 from gpuwatch.render.text import cell_text, clean, display_width, is_number, number, pad
 
 _GAP = "  "
@@ -71,6 +83,11 @@ def _(section: Chart, style: Style) -> list[str]:
         line = _GAP.join([pad(clean(bar.label), labels), drawn, number(bar.value).rjust(values), clean(bar.note)])
         out.append(line.rstrip())
     return out
+
+
+@_section.register
+def _(section: Plot, style: Style) -> list[str]:
+    return _section(sampled(section), style) if style.wide else []
 
 
 @_section.register

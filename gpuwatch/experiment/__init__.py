@@ -1,0 +1,1 @@
+"""Runs many replays of public traces: in parallel, interruptible, each result kept as it comes."""

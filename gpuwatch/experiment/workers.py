@@ -1,0 +1,124 @@
+"""Where runs are made: in this process, in processes of this machine, or on a Dask cluster; the last two by joblib.
+
+Each gives (position in `tasks`, result) as they come, in any order; closing the iterator ends what still runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from typing import Any
+
+from gpuwatch.errors import GpuwatchError, MissingExtraError, SourceError
+from gpuwatch.experiment.task import Task, run_task
+
+_INSTALL = "pip install 'gpuwatch-stack[replay]'"
+_CONNECT_SECONDS = 5.0
+
+Done = tuple[int, Any]
+
+
+def run_local(tasks: Sequence[Task], jobs: int) -> Generator[Done]:
+    """At most `jobs` (1 or more) processes at once; one of them is this one, without any library."""
+    if min(jobs, len(tasks)) <= 1:
+        yield from ((at, run_task(task)) for at, task in enumerate(tasks))
+        return
+    joblib = _joblib()
+    settings = {"n_jobs": min(jobs, len(tasks)), "initializer": _leave_interrupts_to_the_parent}
+    with joblib.parallel_config("loky", **settings):
+        pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+    try:
+        yield from _started(pool, tasks)
+    except BrokenExecutor as err:
+        raise GpuwatchError(
+            "a process that ran replays was ended by somebody else",
+            tried=f"{jobs} processes at once; {type(err).__name__}",
+            todo="look whether memory ran out, then run it again with fewer --jobs",
+            code="worker_lost",
+        ) from err
+
+
+def run_dask(tasks: Sequence[Task], scheduler: str) -> Generator[Done]:
+    """On the workers of the Dask cluster at `scheduler`. SourceError when it does not answer or has none."""
+    if not tasks:
+        return
+    with _client(scheduler) as client:
+        joblib = _joblib()
+        with joblib.parallel_config("dask", client=client):
+            pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        yield from _started(pool, tasks)
+
+
+def cpus() -> int:
+    """CPUs that this process may use; 1 when nothing can start a second process."""
+    try:
+        return int(_joblib().cpu_count())
+    except MissingExtraError:
+        return 1
+
+
+def _numbered(at: int, task: Task) -> Done:
+    return at, run_task(task)
+
+
+def _started(pool: Any, tasks: Sequence[Task]) -> Generator[Done]:
+    call = _joblib().delayed(_numbered)
+    with _interrupts_later():
+        results = pool(call(at, task) for at, task in enumerate(tasks))
+    try:
+        yield from results
+    finally:
+        results.close()
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C reaches every process of the terminal: those that start within never see it, this one after the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _joblib() -> Any:
+    try:
+        import joblib  # type: ignore[import-untyped]
+    except ModuleNotFoundError as err:
+        raise MissingExtraError("running replays in parallel needs joblib", todo=f"{_INSTALL}, or --jobs 1") from err
+    return joblib
+
+
+@contextlib.contextmanager
+def _client(scheduler: str) -> Iterator[Any]:
+    try:
+        import distributed
+    except ModuleNotFoundError as err:
+        raise MissingExtraError("--backend dask needs dask.distributed", todo="pip install distributed") from err
+    connect: Any = distributed.Client
+    try:
+        client = connect(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as err:
+        raise SourceError(
+            f"no Dask scheduler answers at {scheduler}: {err}",
+            tried=f"connecting for {_CONNECT_SECONDS:g} s",
+            todo="start one (dask scheduler), or check the address, for example tcp://127.0.0.1:8786",
+            code="unreachable",
+        ) from err
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        except TimeoutError as err:
+            raise SourceError(
+                f"the Dask scheduler at {scheduler} has no worker",
+                tried=f"waiting {_CONNECT_SECONDS:g} s for one",
+                todo=f"start one where the trace's folder can be read: dask worker {scheduler}",
+                code="unreachable",
+            ) from err
+        yield client

@@ -144,4 +144,3 @@ class Placer:
             ranking = self._policy.rank(columns, shape, rows[ok], self._draw)
             kept.score[rows[ok]] = ranking.score
             kept.device[rows[ok]] = ranking.device
-

@@ -5,9 +5,10 @@ A policy sees arrays and decides nothing else: feasibility, ties, gangs and the 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,36 +40,28 @@ class PolicyContext:
     seed: int = 0
 
 
-class Policy(Protocol):
-    """One policy during one run.
+class Policy(ABC):
+    """One policy during one run."""
 
-    `kernel`, where there is one, is the scalar form of rank() for replays: plain code that numba can compile, called as
-    kernel(state, mix, ask, row, draw, seed, tables) -> (score, device) with the values of kernels/arrays.py. It must
-    give what rank() gives. `tables` are arrays that it reads.
-    """
+    local: ClassVar[bool] = True  # a node's score depends on that node alone, so that it may be kept until it changes
+    random_ties: ClassVar[bool] = False  # equal scores are decided by chance, not by the order of nodes
+    reads_memory: ClassVar[bool] = False  # scores depend on host memory; else shapes that differ in it share them
+    tables: tuple[Any, ...] = ()  # arrays that the kernel reads
 
-    local: bool  # True: a node's score depends on that node alone, so the placer may keep it until the node changes
-    random_ties: bool  # equal scores are decided by chance, not by the order of nodes
-    reads_memory: bool  # scores depend on host memory; shapes that differ in nothing else share them if not
-    kernel: Kernel | None
-    tables: tuple[Any, ...]
-
+    @abstractmethod
     def rank(self, columns: Columns, shape: DemandShape, rows: IntArray, draw: int) -> Ranking:
         """Scores the nodes `rows`, each of which has the devices and the CPU for one member of `shape`.
 
         `draw` counts the placements so far: with the seed and the row it is what chance may depend on.
         """
-        ...
 
+    def kernel(self) -> Kernel | None:
+        """The scalar form of rank() for replays, giving the same: plain code that numba can compile, or None.
 
-class PolicyBase:
-    """What most policies are: local, deterministic, without tables."""
-
-    local = True
-    random_ties = False
-    reads_memory = False
-    kernel: Kernel | None = None
-    tables: tuple[Any, ...] = ()
+        Called as kernel(state, mix, ask, row, draw, seed, tables) -> (score, device) with the values of
+        kernels/arrays.py. It allocates nothing.
+        """
+        return None
 
 
 PolicyFactory = Callable[[PolicyContext], Policy]

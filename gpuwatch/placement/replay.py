@@ -78,8 +78,8 @@ def replay_arrivals(field: Field, policy: str, *, seed: int, inflate: float, com
     chosen = make_policy(policy, PolicyContext(mix=field.table, seed=seed))
     order = node_order(field, seed)
     fast = jit.available() if compiled is None else compiled
-    if fast and chosen.kernel is not None:
-        warm_up(chosen)
+    if fast and chosen.kernel() is not None:
+        warm_up(field, chosen)
         started = time.perf_counter()
         course = _compiled_course(field, chosen, [job.shape for job in jobs], order, seed)
     else:
@@ -135,20 +135,19 @@ def node_order(field: Field, seed: int) -> IntArray:
     return np.array(order, dtype=np.int64)
 
 
-def warm_up(policy: Policy) -> None:
+def warm_up(field: Field, policy: Policy) -> None:
     """Compiles the loop for `policy`, which takes seconds once in a process."""
-    if policy.kernel is not None:
-        jit.compiled(run), jit.compiled(policy.kernel)
+    _compiled_course(field, policy, [], node_order(field, 0), 0)
 
 
 def _compiled_course(field: Field, policy: Policy, shapes: list[DemandShape], order: IntArray, seed: int) -> Course:
     state, mix = state_of(field.columns, field.table, order), mix_of(field.table)
     keys = [score_key(policy, shape) for shape in shapes]
-    first = {key: shape for key, shape in zip(reversed(keys), reversed(shapes), strict=True)}
+    first = dict(zip(keys, shapes, strict=True))
     number = {key: at for at, key in enumerate(first)}
     course = _empty_course(len(shapes))
     jit.compiled(run)(
-        jit.compiled(policy.kernel),
+        jit.compiled(policy.kernel()),
         state,
         mix,
         asks_of(field.columns, list(first.values())),
@@ -159,6 +158,7 @@ def _compiled_course(field: Field, policy: Policy, shapes: list[DemandShape], or
         policy.random_ties,
         seed,
         policy.tables,
+        np.empty(state.left.shape[1], dtype=np.int64),
         course.row,
         course.free,
         course.fragment,
@@ -187,6 +187,4 @@ def _plain_course(field: Field, policy: str, shapes: Sequence[DemandShape], orde
 
 
 def _empty_course(arrivals: int) -> Course:
-    return Course(
-        row=np.full(arrivals, -1, dtype=np.int64), free=np.zeros(arrivals), fragment=np.zeros(arrivals)
-    )
+    return Course(row=np.full(arrivals, -1, dtype=np.int64), free=np.zeros(arrivals), fragment=np.zeros(arrivals))

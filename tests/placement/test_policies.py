@@ -18,7 +18,7 @@ from tests.reference.fragmentation import Device, Task
 from tests.reference.placement import best_fit_score, fgd_score
 from tests.reference.states import MODELS, shape_of, some_mix, some_node, some_task
 
-ANY = PolicyContext(mix=table_of_tasks([(Task(1, 1000, 4000, ()), 1.0)]), rng=random.Random(0))
+ANY = PolicyContext(mix=table_of_tasks([(Task(1, 1000, 4000, ()), 1.0)]))
 
 
 def columns_from(nodes: list[tuple[int, list[Device]]]) -> Columns:
@@ -40,14 +40,14 @@ def test_scores_agree_with_the_twins(seed):
     rng = random.Random(seed)
     nodes, mix = [some_node(rng) for _ in range(60)], some_mix(rng)
     columns = columns_from(nodes)
-    context = PolicyContext(mix=table_of_tasks(mix), rng=rng)
+    context = PolicyContext(mix=table_of_tasks(mix), seed=seed)
     for _ in range(5):
         task = some_task(rng)
         shape = shape_of(task)
         ok = devices_fit(columns, shape)[: len(nodes)] & (columns.cpu_free[: len(nodes)] >= task.cpu)
         rows = np.flatnonzero(ok)
-        best_fit = POLICIES.get("best_fit")(context).rank(columns, shape, rows)
-        fgd = POLICIES.get("fgd")(context).rank(columns, shape, rows)
+        best_fit = POLICIES.get("best_fit")(context).rank(columns, shape, rows, 0)
+        fgd = POLICIES.get("fgd")(context).rank(columns, shape, rows, 0)
         for at, row in enumerate(rows):
             assert (best_fit.score[at], best_fit.device[at]) == best_fit_score(*nodes[row], task)
             assert (fgd.score[at], fgd.device[at]) == fgd_score(*nodes[row], task, mix)
@@ -57,7 +57,7 @@ def test_all_are_registered_and_take_no_rows():
     assert {"best_fit", "fgd"} <= set(POLICIES.ids())
     columns = columns_of(book(a_snapshot(a_node("a"))))
     for name in POLICIES.ids():
-        ranking = POLICIES.get(name)(ANY).rank(columns, a_shape(), np.array([], dtype=np.int64))
+        ranking = POLICIES.get(name)(ANY).rank(columns, a_shape(), np.array([], dtype=np.int64), 0)
         assert len(ranking.score) == len(ranking.device) == 0
 
 
@@ -69,14 +69,14 @@ def test_every_policy_has_its_page():
 def test_best_fit_shares_the_fullest_device_with_room():
     lent = [a_job(f"j{i}", "a", [i], shape=a_shape(1, milligpu=m)) for i, m in enumerate((300, 600, 900))]
     columns = columns_of(book(a_snapshot(a_node("a", 4), jobs=lent)))
-    ranking = POLICIES.get("best_fit")(ANY).rank(columns, a_shape(1, milligpu=250), np.array([0]))
+    ranking = POLICIES.get("best_fit")(ANY).rank(columns, a_shape(1, milligpu=250), np.array([0]), 0)
     assert ranking.device.tolist() == [1]
 
 
 def test_best_fit_judges_by_devices_where_cpu_is_unknown():
     nodes = a_node("a", 4, cpu_allocatable_millicores=None), a_node("b", 2, cpu_allocatable_millicores=None)
     columns = columns_of(book(a_snapshot(*nodes)))
-    ranking = POLICIES.get("best_fit")(ANY).rank(columns, a_shape(2), np.array([0, 1]))
+    ranking = POLICIES.get("best_fit")(ANY).rank(columns, a_shape(2), np.array([0, 1]), 0)
     assert ranking.score[1] > ranking.score[0]
     assert ranking.device.tolist() == [ANY_DEVICE, ANY_DEVICE]
 
@@ -84,5 +84,5 @@ def test_best_fit_judges_by_devices_where_cpu_is_unknown():
 def test_fgd_spares_the_whole_device_that_the_mix_wants():
     half = a_job("h", "a", [1], shape=a_shape(1, milligpu=500))
     columns = columns_of(book(a_snapshot(a_node("a", 2), jobs=[half])))
-    ranking = POLICIES.get("fgd")(ANY).rank(columns, a_shape(1, milligpu=500), np.array([0]))
+    ranking = POLICIES.get("fgd")(ANY).rank(columns, a_shape(1, milligpu=500), np.array([0]), 0)
     assert ranking.device.tolist() == [1]

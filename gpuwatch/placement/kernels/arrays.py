@@ -30,6 +30,7 @@ class State(NamedTuple):
     cpu_capacity: IntArray  # (N,)
     memory_capacity: IntArray  # (N,)
     order: IntArray  # (N,) place of each node among equals, lowest first
+    scratch: IntArray  # (W,) for whoever runs: kernels cannot allocate
 
 
 class Mix(NamedTuple):
@@ -75,7 +76,7 @@ class Kept(NamedTuple):
     device: IntArray  # (K, N)
     seen: IntArray  # (K,) changes already taken in; -1 before the first look
     changed: IntArray  # (changes,) rows, in order
-    count: IntArray  # (2,) changes so far, placements so far
+    counts: IntArray  # (2,) changes so far, placements so far
     stamp: IntArray  # (N,) scratch: which look saw the row last
 
 
@@ -100,6 +101,7 @@ def state_of(columns: Columns, table: MixTable, order: IntArray) -> State:
         cpu_capacity=columns.cpu_capacity,
         memory_capacity=columns.memory_capacity,
         order=np.ascontiguousarray(order, dtype=np.int64),
+        scratch=np.zeros(columns.left.shape[1], dtype=np.int64),
     )
 
 
@@ -136,9 +138,7 @@ def asks_of(columns: Columns, shapes: Sequence[DemandShape]) -> Asks:
 @kernel
 def ask_at(asks: Asks, at: int, memory: int) -> Ask:
     """One of the asks, with the memory that this member wants."""
-    return Ask(
-        asks.gpus[at], asks.share[at], asks.cpu[at], memory, asks.size[at], asks.anything[at], asks.accepts[at]
-    )
+    return Ask(asks.gpus[at], asks.share[at], asks.cpu[at], memory, asks.size[at], asks.anything[at], asks.accepts[at])
 
 
 def kept_for(asks: int, nodes: int, changes: int) -> Kept:
@@ -148,6 +148,6 @@ def kept_for(asks: int, nodes: int, changes: int) -> Kept:
         device=np.full((asks, nodes), -1, dtype=np.int64),
         seen=np.full(asks, -1, dtype=np.int64),
         changed=np.zeros(changes, dtype=np.int64),
-        count=np.zeros(2, dtype=np.int64),
+        counts=np.zeros(2, dtype=np.int64),
         stamp=np.full(nodes, -1, dtype=np.int64),
     )

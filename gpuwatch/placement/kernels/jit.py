@@ -25,11 +25,16 @@ def available() -> bool:
 
 @cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` compiled; the functions that it calls must be marked with `kernel`."""
+    """`function` compiled; the functions that it calls must be marked with `kernel`. None of them may allocate.
+
+    Counting references to each array of a state at each call costs several hundred times the work itself, so it is
+    switched off; that is what forbids allocation.
+    """
     import numba
     from numba.extending import register_jitable
 
     while _PARTS:
-        register_jitable(_PARTS.pop(0))
-    made: Callable[..., Any] = numba.njit(function)
+        register_jitable(_nrt=False)(_PARTS.pop(0))
+    # The stubs do not know the switch.
+    made: Callable[..., Any] = numba.njit(_nrt=False)(function)  # type: ignore[call-overload]
     return made

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gpuwatch.fit.columns import FloatArray, IntArray
 from gpuwatch.placement.kernels.arrays import INFEASIBLE, Ask, Asks, Kept, Mix, State, ask_at
 from gpuwatch.placement.kernels.jit import kernel
@@ -16,9 +14,11 @@ Score = Any
 
 
 @kernel
-def refresh(score: Score, state: State, mix: Mix, ask: Ask, kept: Kept, at: int, local: bool, seed: int, tables: Any) -> None:
+def refresh(
+    score: Score, state: State, mix: Mix, ask: Ask, kept: Kept, at: int, local: bool, seed: int, tables: Any
+) -> None:
     """Brings kind `at` up to date: all rows at first and for policies that are not local, else the changed ones."""
-    seen, now, draw = kept.seen[at], kept.count[0], kept.count[1]
+    seen, now, draw = kept.seen[at], kept.counts[0], kept.counts[1]
     kept.seen[at] = now
     if seen < 0 or not local:
         for row in range(len(state.open)):
@@ -50,7 +50,7 @@ def best(state: State, ask: Ask, kept: Kept, at: int, random_ties: bool, seed: i
         here = kept.score[at, row]
         if here < top or here == INFEASIBLE or state.memory_free[row] < ask.memory:
             continue
-        turn = chance(seed, kept.count[1], row) if random_ties else state.order[row]
+        turn = chance(seed, kept.counts[1], row) if random_ties else state.order[row]
         if here > top or turn < place:
             found, top, place = row, here, turn
     return found
@@ -66,7 +66,7 @@ def book(state: State, mix: Mix, ask: Ask, kept: Kept, row: int, device: int, ta
             count += 1
     for at in range(count, len(taken)):
         taken[at] = -1
-    kept.count[1] += 1
+    kept.counts[1] += 1
     _shift(state, mix, ask, kept, row, taken, 1)
 
 
@@ -90,8 +90,8 @@ def _shift(state: State, mix: Mix, ask: Ask, kept: Kept, row: int, taken: IntArr
     before = state.fragment[row]
     state.fragment[row] = fragment(mix, state.left[row], state.model[row], state.cpu_free[row])
     state.total[1] += state.fragment[row] - before
-    kept.changed[kept.count[0]] = row
-    kept.count[0] += 1
+    kept.changed[kept.counts[0]] = row
+    kept.counts[0] += 1
 
 
 @kernel
@@ -107,15 +107,16 @@ def run(
     random_ties: bool,
     seed: int,
     tables: Any,
+    taken: IntArray,
     placed: IntArray,
     free: FloatArray,
     fragments: FloatArray,
 ) -> None:
     """Arrivals one after the other; `kind` (T,) tells the ask, `memory` (T,) its own memory.
 
-    Fills placed (T,) with rows or -1, and free and fragments (T,) with the cluster's totals after each arrival.
+    taken (W,) is scratch. Fills placed (T,) with rows or -1, free and fragments (T,) with the cluster's totals after
+    each arrival.
     """
-    taken = np.empty(state.left.shape[1], dtype=np.int64)
     for at in range(len(kind)):
         ask = ask_at(asks, kind[at], memory[at])
         refresh(score, state, mix, ask, kept, kind[at], local, seed, tables)

@@ -8,12 +8,11 @@ from gpuwatch.fit.columns import Columns, IntArray
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.parts import free_of, tightest
-from gpuwatch.placement.policy import POLICIES, PolicyBase, PolicyContext, Ranking, tightest_device
+from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking, tightest_device
 
 # The published scale: the largest node of the study, so that scores compare across clusters.
 CPU_SCALE_MILLICORES = 128_000
 GPU_SCALE_MILLIGPU = 8_000
-
 
 
 def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, tables: tuple[()]) -> tuple[int, int]:
@@ -23,13 +22,11 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
 
 
 @POLICIES.register("best_fit")
-class BestFit(PolicyBase):
+class BestFit(Policy):
     """Score int(100 x (1 - (0.5 x CPU left over / 128 CPU + 0.5 x GPU left over / 8 GPU))).
 
     The published policy then stretches the scores of all candidates to 0..100, which keeps their order and is left out.
     """
-
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         del context  # neither the mix nor chance takes part
@@ -41,3 +38,6 @@ class BestFit(PolicyBase):
         cpu_over = np.where(columns.cpu_known[rows], cpu_over, gpu_over)
         score = np.trunc(100 * (1 - (0.5 * cpu_over + 0.5 * gpu_over))).astype(np.int64)
         return Ranking(score=score, device=tightest_device(columns, shape, rows))
+
+    def kernel(self) -> Kernel:
+        return _kernel

@@ -9,7 +9,7 @@ from gpuwatch.model.jobs import DemandShape
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.parts import free_of, tightest
 from gpuwatch.placement.policies.best_fit import CPU_SCALE_MILLICORES, GPU_SCALE_MILLIGPU
-from gpuwatch.placement.policy import POLICIES, PolicyBase, PolicyContext, Ranking, tightest_device
+from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking, tightest_device
 
 
 def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, tables: tuple[()]) -> tuple[int, int]:
@@ -21,10 +21,8 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
 
 
 @POLICIES.register("dot_product")
-class DotProduct(PolicyBase):
+class DotProduct(Policy):
     """Score int(100 x (1 - dot / 2)), dot = free . asked, both as parts of 128 CPU and 8 GPU."""
-
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         del context
@@ -36,3 +34,6 @@ class DotProduct(PolicyBase):
         gpu = columns.left[rows].sum(axis=1) / GPU_SCALE_MILLIGPU * (shape.milligpu / GPU_SCALE_MILLIGPU)
         score = np.trunc(100 * (1 - (cpu + gpu) / 2)).astype(np.int64)
         return Ranking(score=score, device=tightest_device(columns, shape, rows))
+
+    def kernel(self) -> Kernel:
+        return _kernel

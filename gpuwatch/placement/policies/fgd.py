@@ -14,19 +14,19 @@ from gpuwatch.model.units import MILLI
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.jit import kernel
 from gpuwatch.placement.kernels.parts import fragment, roomy
-from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, PolicyBase, PolicyContext, Ranking, shares_one_device
+from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, Kernel, Policy, PolicyContext, Ranking, shares_one_device
 
 
 @kernel
 def _after(state: State, mix: Mix, ask: Ask, row: int, only: int) -> float:
     """F of the node with the ask on device `only`, or on the lowest ones with room for only == -1."""
-    left = state.left[row].copy()
     taken = 0
-    for device in range(len(left)):
+    for device in range(state.left.shape[1]):
+        state.scratch[device] = state.left[row, device]
         if taken < ask.gpus and (device == only or (only < 0 and roomy(state, ask, row, device))):
-            left[device] -= ask.share
+            state.scratch[device] -= ask.share
             taken += 1
-    return fragment(mix, left, state.model[row], state.cpu_free[row] - ask.cpu)
+    return fragment(mix, state.scratch, state.model[row], state.cpu_free[row] - ask.cpu)
 
 
 def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, tables: tuple[()]) -> tuple[int, int]:
@@ -53,10 +53,8 @@ def _like_earlier(state: State, ask: Ask, row: int, device: int) -> bool:
 
 
 @POLICIES.register("fgd")
-class FragmentationGradientDescent(PolicyBase):
+class FragmentationGradientDescent(Policy):
     """Score int(100 x sigmoid((F before - F after) / 1000)); a single device is tried on every one with room."""
-
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         self._mix = context.mix
@@ -74,6 +72,9 @@ class FragmentationGradientDescent(PolicyBase):
         score[at, device] = self._score(columns, shape, rows[at], after)
         best = score.argmax(axis=1)
         return Ranking(score=score[np.arange(len(rows)), best], device=best)
+
+    def kernel(self) -> Kernel:
+        return _kernel
 
     def _score(self, columns: Columns, shape: DemandShape, rows: IntArray, after: IntArray) -> IntArray:
         cpu = columns.cpu_free[rows]

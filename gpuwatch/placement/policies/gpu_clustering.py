@@ -9,7 +9,7 @@ from gpuwatch.model.jobs import DemandShape
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.parts import free_of, tightest
 from gpuwatch.placement.policies.best_fit import GPU_SCALE_MILLIGPU
-from gpuwatch.placement.policy import POLICIES, PolicyBase, PolicyContext, Ranking, tightest_device
+from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking, tightest_device
 
 _STEP = 25  # four classes share the scores 0..100
 
@@ -20,22 +20,18 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
     kinds = 0
     for size in range(state.running.shape[1]):
         kinds += state.running[row, size] > 0
-    if state.running[row, ask.size] > 0:
-        level = 3 if kinds == 1 else 2
-    else:
-        level = 1 if kinds == 0 else 0
+    same = state.running[row, ask.size] > 0
+    level = (3 if kinds == 1 else 2) if same else int(kinds == 0)
     full = max(0, GPU_SCALE_MILLIGPU - free_of(state, row))
     return _STEP * level + _STEP * full // GPU_SCALE_MILLIGPU, tightest(state, ask, row)
 
 
 @POLICIES.register("gpu_clustering")
-class GpuClustering(PolicyBase):
+class GpuClustering(Policy):
     """75 where only this size runs, 50 where it runs among others, 25 on empty nodes, else 0; plus up to 25 for full.
 
     Sizes are parts of a device and each number of whole devices.
     """
-
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         del context
@@ -50,3 +46,6 @@ class GpuClustering(PolicyBase):
         level = np.where(same, np.where(kinds == 1, 3, 2), np.where(kinds == 0, 1, 0))
         full = np.maximum(0, GPU_SCALE_MILLIGPU - columns.left[rows].sum(axis=1))
         return Ranking(score=_STEP * level + _STEP * full // GPU_SCALE_MILLIGPU, device=device)
+
+    def kernel(self) -> Kernel:
+        return _kernel

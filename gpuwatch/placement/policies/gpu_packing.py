@@ -10,7 +10,7 @@ from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.parts import roomy, tightest
-from gpuwatch.placement.policy import POLICIES, PolicyBase, PolicyContext, Ranking, tightest_device
+from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking, tightest_device
 
 _PERCENT = MILLI // 100
 
@@ -18,12 +18,11 @@ _PERCENT = MILLI // 100
 def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, tables: tuple[()]) -> tuple[int, int]:
     if ask.gpus == 0:
         return 0, -1
-    devices, free, partly, whole = 0, 0, 0, 0
+    devices, free, partly = 0, 0, 0
     for at in range(state.left.shape[1]):
         devices += state.usable[row, at]
         free += state.usable[row, at] and state.left[row, at] == MILLI
         if roomy(state, ask, row, at):
-            whole += state.left[row, at] == MILLI
             partly += state.left[row, at] < MILLI
     device = tightest(state, ask, row)
     if free == devices:
@@ -36,11 +35,9 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
 
 
 @POLICIES.register("gpu_packing")
-class GpuPacking(PolicyBase):
+class GpuPacking(Policy):
     """A device in use: 100 less a tenth of its free percent, at least 50; free devices of a used node: 50 less their
     number, at least 33; a free node: 33 less its devices, at least their number. CPU-only: 0."""
-
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         del context
@@ -57,3 +54,6 @@ class GpuPacking(PolicyBase):
         score = np.where(new > 0, np.maximum(50 - new, 33), shared)
         score = np.where(free == usable.sum(axis=1), np.maximum(33 - free, free), score)
         return Ranking(score=score, device=device)
+
+    def kernel(self) -> Kernel:
+        return _kernel

@@ -9,7 +9,7 @@ from gpuwatch.model.jobs import DemandShape
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.jit import kernel
 from gpuwatch.placement.kernels.parts import tightest
-from gpuwatch.placement.policy import POLICIES, PolicyBase, PolicyContext, Ranking, tightest_device
+from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking, tightest_device
 
 
 @kernel
@@ -24,7 +24,7 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
 
 
 @POLICIES.register("k8s_least_allocated")
-class LeastAllocated(PolicyBase):
+class LeastAllocated(Policy):
     """Mean of the percents of CPU and memory left over, in whole percents as the scheduler counts.
 
     Its balance and spreading scores are not modelled. A share goes to the fullest device with room.
@@ -32,7 +32,6 @@ class LeastAllocated(PolicyBase):
 
     random_ties = True
     reads_memory = True
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         del context
@@ -46,3 +45,6 @@ class LeastAllocated(PolicyBase):
             )
         ]
         return Ranking(score=(percents[0] + percents[1]) // 2, device=tightest_device(columns, shape, rows))
+
+    def kernel(self) -> Kernel:
+        return _kernel

@@ -1,4 +1,4 @@
-"""k8s_most_allocated: the usual bin-packing advice for a kube-scheduler, the node with most GPUs taken; ties by chance."""
+"""k8s_most_allocated: the usual bin-packing advice, the node with most of its GPUs taken; ties by chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.parts import free_of, tightest
-from gpuwatch.placement.policy import POLICIES, PolicyBase, PolicyContext, Ranking, tightest_device
+from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking, tightest_device
 
 
 def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, tables: tuple[()]) -> tuple[int, int]:
@@ -22,11 +22,10 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
 
 
 @POLICIES.register("k8s_most_allocated")
-class MostAllocated(PolicyBase):
+class MostAllocated(Policy):
     """Percent of the node's GPU capacity taken with the job on it, in whole percents. The fullest device is shared."""
 
     random_ties = True
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         del context
@@ -36,3 +35,6 @@ class MostAllocated(PolicyBase):
         taken = capacity - columns.left[rows].sum(axis=1) + shape.milligpu
         score = np.where(capacity > 0, taken * 100 // np.maximum(capacity, 1), 0)
         return Ranking(score=score, device=tightest_device(columns, shape, rows))
+
+    def kernel(self) -> Kernel:
+        return _kernel

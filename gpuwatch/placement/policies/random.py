@@ -9,7 +9,7 @@ from gpuwatch.fit.fleet_fit import roomy_devices
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.parts import chance, roomy
-from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, PolicyBase, PolicyContext, Ranking, shares_one_device
+from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, Kernel, Policy, PolicyContext, Ranking, shares_one_device
 
 _DEVICES = 2**20  # rows of the second draw, which picks the device, lie beyond those of the first
 
@@ -27,11 +27,10 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
 
 
 @POLICIES.register("random")
-class Random(PolicyBase):
+class Random(Policy):
     """Every feasible node is equally likely."""
 
     local = False  # every placement draws anew
-    kernel = staticmethod(_kernel)
 
     def __init__(self, context: PolicyContext) -> None:
         self._seed = context.seed
@@ -44,3 +43,6 @@ class Random(PolicyBase):
         turn = np.array([chance(self._seed, draw, _DEVICES + device) for device in range(width)], dtype=np.int64)
         device: IntArray = np.where(roomy_devices(columns, shape, rows), turn, -1).argmax(axis=1)
         return Ranking(score=score, device=device)
+
+    def kernel(self) -> Kernel:
+        return _kernel

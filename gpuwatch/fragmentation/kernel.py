@@ -11,14 +11,19 @@ and c, is a comparison per node.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpuwatch.fit.columns import FloatArray, IntArray, bounded
+from gpuwatch.fragmentation import uniform
+from gpuwatch.fragmentation.uniform import Lookup, lookup_of, states_of
 from gpuwatch.model.jobs import DemandShape
 
 CAUSES = ("no_access", "gpu_lacking", "cpu_lacking", "both_lacking")
+
+_CHUNK_NODES = 2048  # bounds the (nodes, devices, groups) arrays: tens of MB whatever the size of the fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class MixTable:
     share: IntArray  # (G,) g, milligpu
     accepts: FloatArray  # (models + 1, G) 1.0 where accepted; the last row is the unknown model (code -1)
     cpu_only_weight: float
+    lookups: dict[int, Lookup | None] = field(init=False, default_factory=dict, compare=False)  # by devices on a node
 
     @property
     def group_weight(self) -> FloatArray:
@@ -80,14 +86,28 @@ def _dyadic(weight: float) -> float:
 
 def fragment_of_nodes(table: MixTable, left: IntArray, model: IntArray, cpu_free: IntArray) -> FloatArray:
     """(R,) the published F of each node state, CPU-only shapes included. left, model: (R, W); cpu_free: (R,)."""
+    lookup = lookup_of(table, left.shape[1])
+    if lookup is None:
+        return _fragment_of_any(table, left, model, cpu_free)
+    states = states_of(lookup, left, model, cpu_free)
+    total = uniform.fragments(lookup, states, float(table.weight.sum()) + table.cpu_only_weight)
+    if not states.uniform.all():
+        others = np.flatnonzero(~states.uniform)
+        total[others] = _fragment_of_any(table, left[others], model[others], cpu_free[others])
+    return total
+
+
+def _fragment_of_any(table: MixTable, left: IntArray, model: IntArray, cpu_free: IntArray) -> FloatArray:
     free = left.sum(axis=1).astype(np.float64)
+    total: FloatArray = free * table.cpu_only_weight
     if not len(table.share):
-        return np.asarray(free * table.cpu_only_weight, dtype=np.float64)
-    cases = _cases(table, left, model, cpu_free)
-    runs = (cases.gpu_ok * cases.cpu_ok * table.weight) @ table.one_hot  # (R, G)
-    accepted, low = cases.accepted.sum(axis=1), cases.low.sum(axis=1)
-    stuck = (free[:, None] - accepted) * table.group_weight + accepted * (table.group_weight - runs) + low * runs
-    total: FloatArray = stuck.sum(axis=1) + free * table.cpu_only_weight
+        return total
+    for rows in _chunks(len(left)):
+        cases = _cases(table, left[rows], model[rows], cpu_free[rows])
+        runs = (cases.gpu_ok * cases.cpu_ok * table.weight) @ table.one_hot  # (R, G)
+        accepted, low = cases.accepted.sum(axis=1), cases.low.sum(axis=1)
+        denied = (free[rows, None] - accepted) * table.group_weight
+        total[rows] += (denied + accepted * (table.group_weight - runs) + low * runs).sum(axis=1)
     return total
 
 
@@ -112,16 +132,53 @@ def fragment_by_cause(table: MixTable, left: IntArray, model: IntArray, cpu_free
     }
 
 
+def cause_totals(
+    table: MixTable, left: IntArray, model: IntArray, cpu_free: IntArray, cell: IntArray, cells: int
+) -> FloatArray:
+    """(4, cells) weighted fragment by cause, GPU shapes only, summed over the devices of each cell; cell: (R, W)."""
+    lookup = lookup_of(table, left.shape[1])
+    others = np.arange(len(left))
+    total = np.zeros((len(CAUSES), cells))
+    if lookup is not None:
+        states = states_of(lookup, left, model, cpu_free)
+        # Free devices of one node and one model are in one cell: that of the emptiest is as good as any.
+        home = cell[np.arange(len(left)), left.argmax(axis=1)]
+        for at, amounts in enumerate(uniform.causes(lookup, states, float(table.weight.sum()))):
+            total[at] += np.bincount(home, weights=amounts * states.uniform, minlength=cells)
+        others = np.flatnonzero(~states.uniform)
+    for rows in _chunks(len(others)):
+        some = others[rows]
+        for at, part in enumerate(fragment_by_cause(table, left[some], model[some], cpu_free[some]).values()):
+            total[at] += np.bincount(cell[some].ravel(), weights=part.ravel(), minlength=cells)
+    return total
+
+
 def fragment_per_shape(table: MixTable, left: IntArray, model: IntArray, cpu_free: IntArray) -> FloatArray:
     """(M,) the unweighted fragment of each GPU shape, summed over all nodes."""
+    lookup = lookup_of(table, left.shape[1])
+    if lookup is None:
+        return _per_shape_of_any(table, left, model, cpu_free)
+    states = states_of(lookup, left, model, cpu_free)
+    total = uniform.per_shape(table, lookup, states, cpu_free)
+    others = np.flatnonzero(~states.uniform)
+    return total + _per_shape_of_any(table, left[others], model[others], cpu_free[others])
+
+
+def _per_shape_of_any(table: MixTable, left: IntArray, model: IntArray, cpu_free: IntArray) -> FloatArray:
+    total = np.zeros(len(table.at))
     if not len(table.share):
-        return np.zeros(0)
-    cases = _cases(table, left, model, cpu_free)
-    accepted = cases.accepted.sum(axis=1)[:, table.group]
-    low = cases.low.sum(axis=1)[:, table.group]
-    denied = left.sum() - accepted.sum(axis=0)
-    total: FloatArray = denied + np.where(cases.gpu_ok * cases.cpu_ok > 0, low, accepted).sum(axis=0)
+        return total
+    for rows in _chunks(len(left)):
+        cases = _cases(table, left[rows], model[rows], cpu_free[rows])
+        accepted = cases.accepted.sum(axis=1)[:, table.group]
+        low = cases.low.sum(axis=1)[:, table.group]
+        denied = left[rows].sum() - accepted.sum(axis=0)
+        total += denied + np.where(cases.gpu_ok * cases.cpu_ok > 0, low, accepted).sum(axis=0)
     return total
+
+
+def _chunks(count: int) -> Iterator[slice]:
+    return (slice(start, start + _CHUNK_NODES) for start in range(0, count, _CHUNK_NODES))
 
 
 def _cases(table: MixTable, left: IntArray, model: IntArray, cpu_free: IntArray) -> _Cases:

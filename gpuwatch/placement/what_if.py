@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
 from gpuwatch.fit.booking import Booking
+from gpuwatch.fit.capacity import Capacity
 from gpuwatch.fit.columns import BoolArray, Columns
 from gpuwatch.fit.fleet_fit import blocking_causes
 from gpuwatch.fragmentation.kernel import MixTable
@@ -95,9 +94,8 @@ class _Standing:
 
     @classmethod
     def of(cls, columns: Columns, mix: DemandMix, table: MixTable) -> _Standing:
-        everywhere = np.ones(1, dtype=np.bool_)
-        fits = {fit.shape.label: fit.fits_now for fit in shape_fits(columns, mix, table)}
-        return cls(Stranded.on(columns, table).scope(everywhere), fits)
+        fits = {fit.shape.label: fit.fits_now for fit in shape_fits(Capacity(columns), mix, table)}
+        return cls(Stranded.on(columns, table).overall(), fits)
 
 
 def _choice(

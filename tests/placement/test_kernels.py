@@ -139,3 +139,7 @@ def test_a_stream_that_asks_for_more_than_the_bound_loses_jobs():
     jobs = inflated(field, seed=7, inflate=0.2)
     assert sum(job.shape.milligpu for job in jobs) <= 0.2 * field.capacity_milligpu
     assert {job.id.split("~")[0] for job in jobs} <= {job.id for job in field.trace.jobs}
+
+
+def test_every_policy_has_a_scalar_form():
+    assert SCALAR == POLICIES.ids()

@@ -124,6 +124,33 @@ def fragments(lookup: Lookup, states: States, whole: float) -> FloatArray:
     return stuck
 
 
+def fragments_if(
+    lookup: Lookup,
+    states: States,
+    whole: float,
+    at: IntArray,
+    device: IntArray,
+    taken: int,
+    devices: int,
+    cpu: IntArray,
+) -> FloatArray:
+    """(P,) the published F of nodes `at` (P,), were `taken` milligpu given away of each of `devices` equal devices.
+
+    device: (P,) what each of these devices has left before. cpu: (R,) CPU left on the nodes afterward.
+    """
+    model = np.where(states.model < 0, len(lookup.accepted) - 1, states.model)
+    _, shares, counts, steps = lookup.runs.shape
+    start = (model * (shares * counts * steps) + np.searchsorted(lookup.cpu, cpu, side="right"))[at]
+    rest, runs = device - taken, lookup.runs.ravel()
+    stuck = np.asarray((states.free[at] - devices * taken) * whole, dtype=np.float64)
+    for nth, share in enumerate(lookup.share):
+        had, has = device >= share, rest >= share
+        count = states.count[nth][at] - devices * (had & ~has)
+        room = states.room[nth][at] - devices * np.where(has, taken, device * had)
+        stuck -= runs[start + count * steps + nth * (counts * steps)] * room
+    return stuck
+
+
 def causes(lookup: Lookup, states: States, whole: float) -> FloatArray:
     """(4, R) weighted fragment by cause in the order of kernel.CAUSES; `whole` is the weight of all GPU shapes."""
     model = np.where(states.model < 0, len(lookup.accepted) - 1, states.model)

@@ -55,6 +55,9 @@ class Policy(ABC):
         `draw` counts the placements so far: with the seed and the row it is what chance may depend on.
         """
 
+    def freeze(self, columns: Columns) -> None:  # noqa: B027  nothing to keep is a choice
+        """Told that `columns` will not change any more, so that what no shape changes may be kept for rank()."""
+
     def kernel(self) -> Kernel | None:
         """The scalar form of rank() for replays, giving the same: plain code that numba can compile, or None.
 

@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 
-from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, IntArray, bounded
-from gpuwatch.fit.fleet_fit import roomy_devices
-from gpuwatch.fragmentation.kernel import fragment_of_nodes
+from gpuwatch.fit.columns import Columns, FloatArray, IntArray
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
+from gpuwatch.placement.fragment_gain import FragmentGain
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.jit import kernel
 from gpuwatch.placement.kernels.parts import fragment, roomy
-from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, Kernel, Policy, PolicyContext, Ranking, shares_one_device
+from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking
 
 
 @kernel
@@ -57,52 +56,17 @@ class FragmentationGradientDescent(Policy):
     """Score int(100 x sigmoid((F before - F after) / 1000)); a single device is tried on every one with room."""
 
     def __init__(self, context: PolicyContext) -> None:
-        self._mix = context.mix
+        self._gain = FragmentGain(context.mix, _score)
+
+    def freeze(self, columns: Columns) -> None:
+        self._gain.freeze(columns)
 
     def rank(self, columns: Columns, shape: DemandShape, rows: IntArray, draw: int) -> Ranking:
-        if not shares_one_device(shape):
-            after = _minus(columns.left[rows], _lowest(roomy_devices(columns, shape, rows), shape), shape)
-            score = self._score(columns, shape, rows, after)
-            return Ranking(score=score, device=np.full(len(rows), ANY_DEVICE, dtype=np.int64))
-        # One line per pair (node, device). A device just like an earlier one on its node cannot score higher.
-        at, device = np.nonzero(_first_of_kind(roomy_devices(columns, shape, rows), columns, rows))
-        after = columns.left[rows[at]]
-        after[np.arange(len(at)), device] -= shape.milligpu_per_gpu
-        score = np.full(columns.left[rows].shape, -1, dtype=np.int64)
-        score[at, device] = self._score(columns, shape, rows[at], after)
-        best = score.argmax(axis=1)
-        return Ranking(score=score[np.arange(len(rows)), best], device=best)
+        return self._gain.rank(columns, shape, rows)
 
     def kernel(self) -> Kernel:
         return _kernel
 
-    def _score(self, columns: Columns, shape: DemandShape, rows: IntArray, after: IntArray) -> IntArray:
-        cpu = columns.cpu_free[rows]
-        gain = self._fragment(columns, rows, columns.left[rows], cpu) - self._fragment(
-            columns, rows, after, cpu - shape.cpu_millicores
-        )
-        return (100 / (1 + np.exp(-gain / MILLI))).astype(np.int64)
 
-    def _fragment(self, columns: Columns, rows: IntArray, left: IntArray, cpu: IntArray) -> FloatArray:
-        return fragment_of_nodes(self._mix, left, columns.model[rows], cpu)
-
-
-def _lowest(roomy: BoolArray, shape: DemandShape) -> BoolArray:
-    """The lowest devices that a member of several (or of none) takes."""
-    if shape.mig_profile:
-        return np.zeros_like(roomy)
-    return roomy & (roomy.cumsum(axis=1) <= shape.gpus)
-
-
-def _minus(left: IntArray, taken: BoolArray, shape: DemandShape) -> IntArray:
-    return left - taken * bounded(shape.milligpu_per_gpu)
-
-
-def _first_of_kind(roomy: BoolArray, columns: Columns, rows: IntArray) -> BoolArray:
-    """(rows, W) devices with room that differ in model or room left from every earlier one on their node."""
-    width = columns.left.shape[1]
-    kind = columns.left[rows] * (len(columns.models) + 1) + columns.model[rows]
-    same = (kind[:, :, None] == kind[:, None, :]) & roomy[:, None, :]
-    earlier = np.tril(np.ones((width, width), dtype=np.bool_), k=-1)
-    first: BoolArray = roomy & ~(same & earlier).any(axis=2)
-    return first
+def _score(gain: FloatArray) -> IntArray:
+    return (100 / (1 + np.exp(-gain / MILLI))).astype(np.int64)

@@ -56,3 +56,64 @@ def maximal(kinds: tuple[str, ...]) -> set[frozenset[Placed]]:
 def multisets(some: set[frozenset[Placed]]) -> set[tuple[str, ...]]:
     """The states without their starts."""
     return {tuple(sorted(kind for kind, _ in state)) for state in some}
+
+
+def outcomes(
+    held: tuple[Placed, ...], idle: tuple[Placed, ...], free: bool, asked: dict[str, int], kinds: tuple[str, ...]
+) -> set[tuple[tuple[int, ...], tuple[int, int, int, int]]]:
+    """All that one device can become: (instances that serve, per kind asked; (lost, changed, deleted, later)).
+
+    Every set of idle instances may go, every legal set of new ones may come beside the rest. `later` is the size of the
+    largest kind that still fits.
+    """
+    out = set()
+    for count in range(len(idle) + 1):
+        for gone in combinations(idle, count):
+            stay = frozenset(held) | (frozenset(idle) - frozenset(gone))
+            for state in states_cached(kinds):
+                if not stay <= state:
+                    continue
+                new = state - stay
+                if any(kind not in asked for kind, _ in new) or (gone and not new):
+                    continue
+                serving = new | (frozenset(idle) - frozenset(gone))
+                serves = tuple(min(sum(kind == k for k, _ in serving), n) for kind, n in asked.items())
+                sizes = [16 * EIGHTHS[k][1] + EIGHTHS[k][0] for k in kinds if _fits(state, k)]
+                changed = int(bool(new or gone))
+                if any(serves):
+                    out.add((serves, (int(free), changed, len(gone), -max(sizes, default=0))))
+    return out
+
+
+def _fits(state: frozenset[Placed], kind: str) -> bool:
+    return any((kind, start) not in state and legal(state | {(kind, start)}) for start in EIGHTHS[kind][2])
+
+
+_STATES: dict[tuple[str, ...], set[frozenset[Placed]]] = {}
+
+
+def states_cached(kinds: tuple[str, ...]) -> set[frozenset[Placed]]:
+    """states(), remembered."""
+    if kinds not in _STATES:
+        _STATES[kinds] = states(kinds)
+    return _STATES[kinds]
+
+
+def best(
+    devices: list[tuple[tuple[Placed, ...], tuple[Placed, ...]]], asked: dict[str, int], kinds: tuple[str, ...]
+) -> tuple[int, int, int, int, int]:
+    """(-compute slices met, -instances met, free devices lost, changed, deleted): the smallest in that order, over
+    every combination of what the devices can become. A device is (held, idle); nothing held means wholly free."""
+    reached: set[tuple[tuple[int, ...], tuple[int, int, int]]] = {((0,) * len(asked), (0, 0, 0))}
+    for held, idle in devices:
+        more = {(serves, cost[:3]) for serves, cost in outcomes(held, idle, not held, asked, kinds)}
+        reached |= {
+            (
+                tuple(min(a + b, n) for a, b, n in zip(sum_, serves, asked.values(), strict=True)),
+                (costs[0] + cost[0], costs[1] + cost[1], costs[2] + cost[2]),
+            )
+            for sum_, costs in reached
+            for serves, cost in more
+        }
+    worth = [EIGHTHS[kind][0] for kind in asked]
+    return min((-sum(w * n for w, n in zip(worth, sum_, strict=True)), -sum(sum_), *costs) for sum_, costs in reached)

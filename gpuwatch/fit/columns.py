@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 ENOUGH = 2**48
 _BEYOND = 2 * ENOUGH  # more than any node has
 UNKNOWN_MODEL = -1
+_KEPT_SETS = 64  # sets of models whose devices are kept; a long-lived view is asked for many
 SIZES = 18  # kinds of running members that are counted apart on each node; see size_of
 
 
@@ -63,11 +64,32 @@ class Columns:
             mig_free={profile: free.copy() for profile, free in self.mig_free.items()},
         )
 
+    def part(self, rows: IntArray) -> Columns:
+        """A view of the nodes `rows` alone, in that order, whose free capacity can change without touching this one."""
+        nodes = len(self.names)
+        cut = {
+            each.name: found[rows]
+            for each in fields(self)
+            if isinstance(found := getattr(self, each.name), np.ndarray) and len(found) == nodes
+        }
+        names = tuple(self.names[row] for row in rows)
+        mig_free = {profile: free[rows] for profile, free in self.mig_free.items()}
+        return replace(self, **cut, names=names, mig_free=mig_free, _accepted={})
+
+    def only(self, devices: BoolArray) -> Columns:
+        """The same free capacity with work taken by `devices` (N, W) alone."""
+        mig_free = {profile: np.where(devices, free, 0) for profile, free in self.mig_free.items()}
+        return replace(self, usable=self.usable & devices, mig_free=mig_free, _accepted={})
+
     def accepted(self, models: tuple[str, ...]) -> BoolArray:
         """(N, W) usable devices whose model is among `models`; empty accepts any, an unknown model is no match."""
-        if models not in self._accepted:
-            self._accepted[models] = self.usable & self._of(models) if models else self.usable
-        return self._accepted[models]
+        found = self._accepted.get(models)
+        if found is None:
+            found = self.usable & self._of(models) if models else self.usable
+            if len(self._accepted) >= _KEPT_SETS:
+                self._accepted.clear()
+            self._accepted[models] = found
+        return found
 
     def free_instances(self, profile: str, models: tuple[str, ...]) -> IntArray:
         """(N, W) free instances of `profile` on devices whose model is among `models` (empty: any)."""
@@ -77,7 +99,9 @@ class Columns:
         return np.where(self._of(models), free, 0) if models else free
 
     def _of(self, models: tuple[str, ...]) -> BoolArray:
-        return np.isin(self.model, [at for at, name in enumerate(self.models) if name in models])
+        wanted = np.array([*(name in models for name in self.models), False], dtype=np.bool_)  # the last: unknown
+        found: BoolArray = wanted[self.model]
+        return found
 
     def take(self, row: int, shape: DemandShape, devices: tuple[int, ...], times: int = 1) -> None:
         """Gives one member of `shape` its resources on node `row`.
@@ -91,6 +115,14 @@ class Columns:
         taken_from = self.mig_free[shape.mig_profile] if shape.mig_profile else self.left
         for device in devices:
             taken_from[row, device] -= times * (1 if shape.mig_profile else shape.milligpu_per_gpu)
+
+    def take_each(self, rows: IntArray, shape: DemandShape, devices: BoolArray) -> None:
+        """take() of one member on each of the nodes `rows` (R,), no node twice; devices: (R, W) time-shared ones."""
+        self.cpu_free[rows] -= shape.cpu_millicores
+        self.memory_free[rows] -= shape.memory_bytes
+        if shape.gpus > 0:
+            self.running[rows, size_of(shape)] += 1
+        self.left[rows] -= devices * shape.milligpu_per_gpu
 
     def give_back(self, row: int, shape: DemandShape, devices: tuple[int, ...]) -> None:
         """Undoes take()."""

@@ -91,6 +91,16 @@ class Placer:
         self.columns.give_back(spot.row, spot.shape, spot.devices)
         self._changed.append(spot.row)
 
+    def forget(self, spot: Spot) -> None:
+        """Takes back a take() as if it had never been: later chances do not depend on it."""
+        self.undo(spot)
+        self._draw -= 1
+
+    def restore(self, spot: Spot) -> None:
+        """Takes back an undo(): the same member, no new placement."""
+        self.columns.take(spot.row, spot.shape, spot.devices)
+        self._changed.append(spot.row)
+
     def take_gang(self, shape: DemandShape, members: int, allowed: BoolArray | None = None) -> list[Spot]:
         """Books all members or none; [] when they do not all fit.
 

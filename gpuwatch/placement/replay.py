@@ -53,20 +53,26 @@ class Field:
     capacity_milligpu: int
 
 
-def field_of(trace: JobTrace) -> Field:
-    """InputError for a trace without devices or with jobs that the protocol cannot place (gangs, MIG slices)."""
+def field_for(trace: JobTrace) -> Field:
+    """InputError for a trace without devices."""
     snapshot = empty_snapshot(trace)
     columns = columns_of(book(snapshot))
     capacity = MILLI * int(columns.usable.sum())
     if not capacity:
         raise InputError(f"the trace {trace.workload} has no usable GPU to replay on", todo="name another trace")
+    return Field(trace, columns, table_of(columns, demand_mix(snapshot, AnalysisSettings())), capacity)
+
+
+def field_of(trace: JobTrace) -> Field:
+    """field_for() the arrival protocol; InputError also for jobs that it cannot place (gangs, MIG slices)."""
+    field = field_for(trace)
     odd = next((job.id for job in trace.jobs if len(job.members) != 1 or job.shape.mig_profile), None)
     if odd is not None:
         raise InputError(
             f"job {odd} is a gang or asks for MIG slices, which the arrival protocol does not place",
             todo="replay it with --protocol churn, or name another trace",
         )
-    return Field(trace, columns, table_of(columns, demand_mix(snapshot, AnalysisSettings())), capacity)
+    return field
 
 
 def replay_arrivals(field: Field, policy: str, *, seed: int, inflate: float, compiled: bool | None = None) -> ReplayRun:

@@ -48,7 +48,13 @@ def read_openb(folder: Path, workload: str = "default", nodes: str = "gpu_node")
     node_rows = read_rows(find_table(folder, f"openb_node_list_{nodes}", "node list"), _NODE_COLUMNS)
     read_nodes = tuple(_unique(node_rows, "sn", _node))
     pod_rows = read_rows(find_table(folder, f"openb_pod_list_{workload}", "pod list"), _POD_COLUMNS, _POD_OPTIONAL)
-    return OpenbTrace(nodes=read_nodes, jobs=tuple(_unique(pod_rows, "name", _job)), workload=workload)
+    timed = tuple(_unique(pod_rows, "name", _timed_job))
+    return OpenbTrace(
+        nodes=read_nodes,
+        jobs=tuple(job for job, _ in timed),
+        workload=workload,
+        duration_seconds={job.id: seconds for job, seconds in timed if seconds is not None},
+    )
 
 
 class _Openb:
@@ -97,6 +103,10 @@ def _node(row: Row) -> Node:
     )
 
 
+def _timed_job(row: Row) -> tuple[Job, int | None]:
+    return _job(row), _duration(row)
+
+
 def _job(row: Row) -> Job:
     name = row.text("name")
     gpus = row.number("num_gpu", 0, _MAX_GPUS)
@@ -139,6 +149,17 @@ def _submitted(row: Row) -> datetime | None:
     if not row.text("creation_time", default=""):
         return None
     return TRACE_START + timedelta(seconds=row.number("creation_time", 0, _MAX_SECONDS))
+
+
+def _duration(row: Row) -> int | None:
+    """From being scheduled to being deleted; None for a pod that never was, and in lists without times.
+
+    Pods that ran when the trace was taken were deleted at its end, as far as it tells.
+    """
+    if not (row.text("scheduled_time", default="") and row.text("deletion_time", default="")):
+        return None
+    began = row.number("scheduled_time", 0, _MAX_SECONDS)
+    return row.number("deletion_time", began, _MAX_SECONDS) - began
 
 
 def _model(product: str) -> str:

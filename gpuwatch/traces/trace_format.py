@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +27,7 @@ class JobTrace:
     jobs: tuple[Job, ...]
     workload: str
     name: str = "trace"  # the format's id
+    duration_seconds: dict[str, int] = field(default_factory=dict)  # how long each job ran, by id, where it is told
 
 
 class TraceFormat(Protocol):

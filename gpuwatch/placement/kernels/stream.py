@@ -77,6 +77,12 @@ def give_back(state: State, mix: Mix, ask: Ask, kept: Kept, row: int, taken: Int
 
 
 @kernel
+def book_again(state: State, mix: Mix, ask: Ask, kept: Kept, row: int, taken: IntArray) -> None:
+    """Undoes give_back()."""
+    _shift(state, mix, ask, kept, row, taken, 1)
+
+
+@kernel
 def _shift(state: State, mix: Mix, ask: Ask, kept: Kept, row: int, taken: IntArray, sign: int) -> None:
     for at in range(len(taken)):
         if taken[at] < 0:

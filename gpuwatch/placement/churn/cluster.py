@@ -1,0 +1,204 @@
+"""The cluster that jobs come to, in two forms that the event loop cannot tell apart: arrays for numba, and NumPy.
+
+Both give the same operations on one member. `devices` (W,) are columns, -1 behind the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuwatch.fit.columns import Columns, FloatArray, IntArray
+from gpuwatch.fragmentation.kernel import fragment_of_nodes
+from gpuwatch.placement.churn.stream import Kind
+from gpuwatch.placement.kernels.arrays import Asks, Kept, Mix, State, ask_at, asks_of, kept_for, mix_of, state_of
+from gpuwatch.placement.kernels.jit import kernel
+from gpuwatch.placement.kernels.stream import best, book, book_again, give_back, refresh
+from gpuwatch.placement.placer import Placer, Spot
+from gpuwatch.placement.policy import Policy, score_key
+from gpuwatch.placement.replay import Field
+
+ANYWHERE = -1
+_CHANGES = 1 << 16  # changes that are kept before every score is taken anew
+
+
+class Operations(NamedTuple):
+    """What the loop does to the cluster; `score` is the policy's kernel, None where the placer has its own.
+
+    find(score, cluster, kind, only) -> the best row, or `only` when that is not ANYWHERE and fits; -1: nowhere.
+    take(cluster, kind, row, devices) books what find() found and tells the devices; untake(...) undoes that as if it
+    had never been; give(...) gives them back; again(...) undoes that.
+    """
+
+    find: Callable[..., Any]
+    take: Callable[..., Any]
+    untake: Callable[..., Any]
+    give: Callable[..., Any]
+    again: Callable[..., Any]
+    score: Callable[..., Any] | None
+
+
+class ScalarCluster(NamedTuple):
+    """For compiled loops. C kinds of job ask with K different asks."""
+
+    state: State
+    mix: Mix
+    asks: Asks
+    ask: IntArray  # (C,) row in `asks`
+    memory: IntArray  # (C,) bytes
+    kept: Kept
+    total: FloatArray  # (2,) free milligpu and F of all nodes
+    local: bool
+    random_ties: bool
+    seed: int
+    tables: Any
+
+
+def scalar_cluster(field: Field, policy: Policy, kinds: Sequence[Kind], order: IntArray, seed: int) -> ScalarCluster:
+    """The field's empty cluster."""
+    state = state_of(field.columns, field.table, order)
+    keys = [score_key(policy, kind.shape) for kind in kinds]
+    first = {key: kind.shape for key, kind in zip(keys, kinds, strict=True)}
+    number = {key: at for at, key in enumerate(first)}
+    return ScalarCluster(
+        state=state,
+        mix=mix_of(field.table),
+        asks=asks_of(field.columns, list(first.values())),
+        ask=np.array([number[key] for key in keys], dtype=np.int64),
+        memory=np.array([kind.shape.memory_bytes for kind in kinds], dtype=np.int64),
+        kept=kept_for(len(first), len(field.columns.names), _CHANGES),
+        total=state.total,
+        local=policy.local,
+        random_ties=policy.random_ties,
+        seed=seed,
+        tables=policy.tables,
+    )
+
+
+def find(score: Any, cluster: ScalarCluster, kind: int, only: int) -> int:
+    """See Operations."""
+    at = cluster.ask[kind]
+    ask = ask_at(cluster.asks, at, cluster.memory[kind])
+    refresh(score, cluster.state, cluster.mix, ask, cluster.kept, at, cluster.local, cluster.seed, cluster.tables)
+    if only >= 0:
+        return only
+    return best(cluster.state, ask, cluster.kept, at, cluster.random_ties, cluster.seed)
+
+
+def take(cluster: ScalarCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    _make_room(cluster.kept)
+    ask = ask_at(cluster.asks, cluster.ask[kind], cluster.memory[kind])
+    device = cluster.kept.device[cluster.ask[kind], row]
+    book(cluster.state, cluster.mix, ask, cluster.kept, row, device, devices)
+
+
+def again(cluster: ScalarCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    _make_room(cluster.kept)
+    ask = ask_at(cluster.asks, cluster.ask[kind], cluster.memory[kind])
+    book_again(cluster.state, cluster.mix, ask, cluster.kept, row, devices)
+
+
+def give(cluster: ScalarCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    _give(cluster, kind, row, devices)
+
+
+def untake(cluster: ScalarCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    _give(cluster, kind, row, devices)
+    cluster.kept.counts[1] -= 1  # chance depends on placements, and this one was none
+
+
+@kernel
+def _give(cluster: ScalarCluster, kind: int, row: int, devices: IntArray) -> None:
+    _make_room(cluster.kept)
+    ask = ask_at(cluster.asks, cluster.ask[kind], cluster.memory[kind])
+    give_back(cluster.state, cluster.mix, ask, cluster.kept, row, devices)
+
+
+@kernel
+def _make_room(kept: Kept) -> None:
+    """Forgets all scores when the list of changes is full: the next look takes each anew."""
+    if kept.counts[0] < len(kept.changed):
+        return
+    kept.counts[0] = 0
+    kept.seen[:] = -1
+    kept.stamp[:] = -1
+
+
+class PlainCluster:
+    """The same over the NumPy placer."""
+
+    def __init__(self, field: Field, policy: str, kinds: Sequence[Kind], order: IntArray, seed: int) -> None:
+        self.state: Columns = field.columns.copy()
+        self.placer = Placer(self.state, field.table, policy, order=order, seed=seed)
+        self.shapes = [kind.shape for kind in kinds]
+        self.asks = asks_of(field.columns, self.shapes)
+        self.ask = np.arange(len(kinds))
+        self.memory = np.array([shape.memory_bytes for shape in self.shapes], dtype=np.int64)
+        self._table = field.table
+        self._fragment = self._fragments(slice(None))
+        self.total = np.array([self.state.left.sum(), self._fragment.sum()], dtype=np.float64)
+        self.found: Spot | None = None
+
+    def changed(self, row: int, milligpu: int) -> None:
+        """Brings the totals up to date; `milligpu` were given back."""
+        now = self._fragments(slice(row, row + 1))[0]
+        self.total[0] += milligpu
+        self.total[1] += now - self._fragment[row]
+        self._fragment[row] = now
+
+    def _fragments(self, rows: slice) -> FloatArray:
+        return fragment_of_nodes(self._table, self.state.left[rows], self.state.model[rows], self.state.cpu_free[rows])
+
+
+def plain_find(score: None, cluster: PlainCluster, kind: int, only: int) -> int:
+    """See Operations."""
+    allowed = None if only == ANYWHERE else np.arange(len(cluster.state.names)) == only
+    cluster.found = cluster.placer.best(cluster.shapes[kind], allowed)
+    return -1 if cluster.found is None else cluster.found.row
+
+
+def plain_take(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    spot = cluster.found
+    assert spot is not None
+    assert spot.row == row
+    cluster.placer.take(spot)
+    devices[:] = -1
+    devices[: len(spot.devices)] = spot.devices
+    cluster.changed(row, -spot.shape.milligpu)
+
+
+def plain_untake(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    cluster.placer.forget(_spot(cluster, kind, row, devices))
+    cluster.changed(row, cluster.shapes[kind].milligpu)
+
+
+def plain_again(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    cluster.placer.restore(_spot(cluster, kind, row, devices))
+    cluster.changed(row, -cluster.shapes[kind].milligpu)
+
+
+def plain_give(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
+    """See Operations."""
+    cluster.placer.undo(_spot(cluster, kind, row, devices))
+    cluster.changed(row, cluster.shapes[kind].milligpu)
+
+
+def _spot(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> Spot:
+    return Spot(row=int(row), shape=cluster.shapes[kind], devices=tuple(int(at) for at in devices if at >= 0))
+
+
+def scalar_operations(policy: Policy) -> Operations:
+    """Those of a ScalarCluster, not compiled; the policy must have a kernel."""
+    return Operations(find, take, untake, give, again, policy.kernel())
+
+
+PLAIN = Operations(plain_find, plain_take, plain_untake, plain_give, plain_again, None)

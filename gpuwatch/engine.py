@@ -7,6 +7,7 @@ Pure: "now" is snapshot.taken_at, equal input gives an equal Evaluation. A stage
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -25,7 +26,7 @@ from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementAdvice, PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
-from gpuwatch.placement.what_if import place_what_if
+from gpuwatch.placement.what_if import WhatIf
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -99,7 +100,33 @@ def place(
     snapshot: ClusterSnapshot, request: PlacementRequest, settings: AnalysisSettings, evaluation_id: str
 ) -> PlacementAdvice:
     """Answers a what-if on the same booking and mix that the evaluation used."""
-    return place_what_if(book(snapshot), demand_mix(snapshot, settings), request, evaluation_id)
+    return WhatIf(book(snapshot), demand_mix(snapshot, settings)).answer(request, evaluation_id)
+
+
+class Placements:
+    """place() for one who asks often: what no request changes is kept until another snapshot is asked about.
+
+    Safe to call from several threads; the first question about a snapshot prepares it, and the others wait for that.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: tuple[ClusterSnapshot, AnalysisSettings, WhatIf] | None = None
+
+    def __call__(
+        self, snapshot: ClusterSnapshot, request: PlacementRequest, settings: AnalysisSettings, evaluation_id: str
+    ) -> PlacementAdvice:
+        """The advice that place() would give."""
+        return self._on(snapshot, settings).answer(request, evaluation_id)
+
+    def _on(self, snapshot: ClusterSnapshot, settings: AnalysisSettings) -> WhatIf:
+        with self._lock:
+            kept = self._kept
+            # By identity: comparing two snapshots of a large cluster would take longer than the answer.
+            if kept is None or kept[0] is not snapshot or kept[1] is not settings:
+                kept = (snapshot, settings, WhatIf(book(snapshot), demand_mix(snapshot, settings)))
+                self._kept = kept
+            return kept[2]
 
 
 def evaluation_id(snapshot: ClusterSnapshot, history: History, settings: AnalysisSettings) -> str:

@@ -66,12 +66,6 @@ class Capacity:
         """Free capacity of all devices of `models` (empty: any)."""
         return int(self._slots_of(1)[self._rows(models)].sum())
 
-    def usable(self, models: tuple[str, ...]) -> IntArray:
-        """(N,) devices of `models` that take time-shared work, free or not."""
-        allowed = self.columns.accepted(models)
-        found: IntArray = (allowed if self._devices is None else allowed & self._devices).sum(axis=1)
-        return found
-
     def _device_room(self, shape: DemandShape) -> IntArray:
         if shape.gpus <= 0:
             return np.full(len(self.columns.names), UNBOUNDED, dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -66,12 +66,8 @@ class Columns:
 
     def part(self, rows: IntArray) -> Columns:
         """A view of the nodes `rows` alone, in that order, whose free capacity can change without touching this one."""
-        nodes = len(self.names)
-        cut = {
-            each.name: found[rows]
-            for each in fields(self)
-            if isinstance(found := getattr(self, each.name), np.ndarray) and len(found) == nodes
-        }
+        whole = {each.name: getattr(self, each.name) for each in fields(self)}
+        cut: dict[str, Any] = {name: each[rows] for name, each in whole.items() if isinstance(each, np.ndarray)}
         names = tuple(self.names[row] for row in rows)
         mig_free = {profile: free[rows] for profile, free in self.mig_free.items()}
         return replace(self, **cut, names=names, mig_free=mig_free, _accepted={})

@@ -1,4 +1,4 @@
-"""Can a shape run on a node, how often, and if not, why not? All nodes at once, over the columnar view.
+"""Can a shape run on a node, and how often? All nodes at once, over the columnar view.
 
 For a few questions about one node that changes between them, feasible.py is the simpler tool.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuwatch.fit.booking import Booking, node_block_cause
 from gpuwatch.fit.columns import BoolArray, Columns, IntArray, bounded
 from gpuwatch.model.jobs import DemandShape
 
@@ -62,35 +61,6 @@ def first_devices(columns: Columns, row: int, shape: DemandShape) -> tuple[int, 
     else:
         found = np.flatnonzero(columns.accepted(shape.gpu_models)[row] & (columns.left[row] >= shape.milligpu_per_gpu))
     return tuple(int(at) for at in found[: shape.gpus])
-
-
-def blocking_causes(booking: Booking, columns: Columns, shape: DemandShape) -> list[str | None]:
-    """Per node, the first cause that keeps one member of `shape` away; None where it fits.
-
-    Order of charge: no_gpus, blocked:<cause>, mig_mode, model, gpu_lacking, cpu_lacking, memory_lacking; for a MIG
-    shape mig_profile (none created) and mig_busy (all held) take the place of the device causes.
-    """
-    cpu_ok = columns.cpu_free >= shape.cpu_millicores
-    memory_ok = columns.memory_free >= shape.memory_bytes
-    devices_ok = devices_fit(columns, shape)
-    some_accepted: IntArray = columns.accepted(shape.gpu_models).sum(axis=1)
-    causes: list[str | None] = []
-    for row, booked in enumerate(booking.nodes.values()):
-        gpus, blocked = booked.node.gpus, node_block_cause(booked.node)
-        on_mig = [instance.profile for gpu in gpus for instance in gpu.mig_instances]
-        tests = (
-            ("no_gpus", shape.gpus > 0 and not gpus),
-            (f"blocked:{blocked}", blocked is not None),
-            ("mig_profile", shape.mig_profile is not None and shape.mig_profile not in on_mig),
-            ("mig_busy", shape.mig_profile is not None and not devices_ok[row]),
-            ("mig_mode", not shape.mig_profile and shape.gpus > 0 and all(gpu.mig_enabled for gpu in gpus)),
-            ("model", bool(shape.gpu_models) and shape.gpus > 0 and not some_accepted[row] and not shape.mig_profile),
-            ("gpu_lacking", not devices_ok[row]),
-            ("cpu_lacking", not cpu_ok[row]),
-            ("memory_lacking", not memory_ok[row]),
-        )
-        causes.append(next((cause for cause, holds in tests if holds), None))
-    return causes
 
 
 _UNBOUNDED = np.iinfo(np.int64).max

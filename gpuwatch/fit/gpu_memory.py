@@ -67,9 +67,12 @@ def estimate(size: ModelSize) -> Estimate:
 
 
 def computes_in(model: str | None, precision: Precision) -> bool | None:
-    """Whether a card's tensor units compute in `precision`; None for a card that the catalogue does not know."""
+    """Whether a card computes in `precision`; None for one that the catalogue does not know, unless every card does."""
+    generations = _data()["precision"][precision].get("generations")
+    if generations is None:
+        return True
     found = card(model)
-    return None if found is None else found.generation in _data()["precision"][precision]["generations"]
+    return None if found is None else found.generation in generations
 
 
 def preference(need_bytes: int, light_inference: bool) -> tuple[tuple[str, ...], ...]:

@@ -1,7 +1,7 @@
 """The cheapest single change of a request that would make it fit.
 
-Changes are tried in the order of what they cost the asker: first those that keep all devices, then fewer or smaller
-ones, then fewer members. Amounts are the largest that fit.
+Changes are tried in the order of what they cost the asker: first those that keep all devices, then other numbers of
+devices or less of each, then fewer members. Amounts are the largest that fit.
 """
 
 from __future__ import annotations
@@ -10,25 +10,45 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.model.units import GIB, MILLI, gpus
-from gpuwatch.placement.question import MAX_MEMBERS, Question
+from gpuwatch.fit.gpu_memory import GPU_COUNTS
+from gpuwatch.model.placement import PRECISIONS, PlacementRequest
+from gpuwatch.model.units import GIB, MILLI, gib, gpus
+from gpuwatch.placement.need import asked_bytes
+from gpuwatch.placement.question import Question
+from gpuwatch.placement.request import MAX_MEMBERS
 
 Change = tuple[str, PlacementRequest]
+Changes = Callable[[Question, PlacementRequest], Iterator[Change]]
 
 NO_SINGLE_CHANGE = "no single change of the request makes it fit"
 
 
 def nearest_fix(question: Question, request: PlacementRequest) -> str:
     """One line for people, such as "ask for 8 CPUs instead of 64: fits on 2 nodes"."""
-    for changes in _CHANGES:
+    told = _first(question, request, _KEEPING) or _by_repartition(question, request)
+    return told or _first(question, request, _YIELDING) or NO_SINGLE_CHANGE
+
+
+def _first(question: Question, request: PlacementRequest, kinds: tuple[Changes, ...]) -> str | None:
+    for changes in kinds:
         for text, changed in changes(question, request):
             nodes = question.fitting_nodes(changed)
             if nodes:
-                return f"{text}: fits on {nodes} node{'s' if nodes > 1 else ''}"
-    if request.shape.mig_profile:
-        return f"{NO_SINGLE_CHANGE}; whether repartitioning a device would is not computed here"
-    return NO_SINGLE_CHANGE
+                return f"{text}: fits on {_nodes(nodes)}"
+    return None
+
+
+def _by_repartition(question: Question, request: PlacementRequest) -> str | None:
+    """No change of the request: nothing is given up, but an operator has to cut idle slices anew."""
+    if not request.shape.mig_profile:
+        return None
+    room = question.ground.capacity.beside(
+        question.repartition.instances(request.shape) // request.shape.gpus, request.shape
+    )
+    nodes = int((room > 0).sum())
+    if int(room.sum()) < request.members:
+        return None
+    return f"repartition idle slices (gpuwatch mig plan): fits on {_nodes(nodes)}"
 
 
 def _any_domain(question: Question, request: PlacementRequest) -> Iterator[Change]:
@@ -47,21 +67,50 @@ def _more_models(question: Question, request: PlacementRequest) -> Iterator[Chan
         yield f"accept {model} too", changed
 
 
+def _narrower(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    model = request.model
+    if model is None:
+        return
+    for precision in PRECISIONS[PRECISIONS.index(model.precision) + 1 :]:
+        changed = replace(request, model=replace(model, precision=precision))
+        if (asked_bytes(changed) or 0) < (asked_bytes(request) or 0):
+            yield f"load the model in {precision} instead of {model.precision} ({_memory(changed)} per GPU)", changed
+
+
+def _more_devices(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    if request.model is None or request.shape.milligpu_per_gpu != MILLI:
+        return
+    for count in GPU_COUNTS:
+        if count > request.shape.gpus:
+            changed = _with_shape(request, gpus=count)
+            yield f"use {count} GPUs of {_memory(changed)} instead of {request.shape.gpus}", changed
+
+
+def _less_gpu_memory(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    asked = request.gpu_memory_bytes
+    if asked is None:
+        return
+    most = _largest(question, lambda units: replace(request, gpu_memory_bytes=units * GIB), -(-asked // GIB))
+    if most:
+        text = f"ask for {most} GiB of GPU memory instead of {asked / GIB:.4g}"
+        yield text, replace(request, gpu_memory_bytes=most * GIB)
+
+
 def _less_cpu(question: Question, request: PlacementRequest) -> Iterator[Change]:
     asked = request.shape.cpu_millicores
-    most = _largest(question, lambda cpu: _with_shape(request, cpu_millicores=cpu), asked)
-    cpu = most - most % MILLI if most >= MILLI else most
+    whole = _largest(question, lambda cpu: _with_shape(request, cpu_millicores=cpu * MILLI), -(-asked // MILLI))
+    below = min(asked, MILLI)
+    cpu = whole * MILLI or _largest(question, lambda cpu: _with_shape(request, cpu_millicores=cpu), below)
     if cpu:
         yield f"ask for {gpus(cpu)} CPUs instead of {gpus(asked)}", _with_shape(request, cpu_millicores=cpu)
 
 
 def _less_memory(question: Question, request: PlacementRequest) -> Iterator[Change]:
     asked = request.shape.memory_bytes
-    most = _largest(question, lambda memory: _with_shape(request, memory_bytes=memory), asked)
-    memory = most - most % GIB
-    if memory:
-        text = f"ask for {memory // GIB} GiB of memory instead of {asked / GIB:.4g}"
-        yield text, _with_shape(request, memory_bytes=memory)
+    most = _largest(question, lambda units: _with_shape(request, memory_bytes=units * GIB), -(-asked // GIB))
+    if most:
+        text = f"ask for {most} GiB of memory instead of {asked / GIB:.4g}"
+        yield text, _with_shape(request, memory_bytes=most * GIB)
 
 
 def _split(question: Question, request: PlacementRequest) -> Iterator[Change]:
@@ -82,6 +131,8 @@ def _split(question: Question, request: PlacementRequest) -> Iterator[Change]:
 
 
 def _fewer_devices(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    if request.model is not None:  # it would need more of each, so that fewer are no smaller request
+        return
     each = _largest(question, lambda count: _with_shape(request, gpus=count), request.shape.gpus)
     if each:
         text = f"ask for {each} {_devices(request, each)} instead of {request.shape.gpus}"
@@ -90,7 +141,7 @@ def _fewer_devices(question: Question, request: PlacementRequest) -> Iterator[Ch
 
 def _smaller_share(question: Question, request: PlacementRequest) -> Iterator[Change]:
     shape = request.shape
-    if shape.gpus == 1 and not shape.mig_profile:
+    if shape.gpus == 1 and not shape.mig_profile and asked_bytes(request) is None:
         most = _largest(question, lambda share: _with_shape(request, milligpu_per_gpu=share), shape.milligpu_per_gpu)
         if most:
             text = f"ask for {gpus(most)} of a GPU instead of {gpus(shape.milligpu_per_gpu)}"
@@ -98,17 +149,23 @@ def _smaller_share(question: Question, request: PlacementRequest) -> Iterator[Ch
 
 
 def _fewer_members(question: Question, request: PlacementRequest) -> Iterator[Change]:
+    if request.model is not None:
+        return
     most = _largest(question, lambda members: replace(request, members=members), request.members)
     if most:
         text = f"ask for {most} member{'s' if most > 1 else ''} instead of {request.members}"
         yield text, replace(request, members=most)
 
 
-_CHANGES: tuple[Callable[[Question, PlacementRequest], Iterator[Change]], ...] = (
-    _any_domain,
-    _more_models,
+# The asker gives up nothing, or only where it runs ...
+_KEEPING: tuple[Changes, ...] = (_any_domain, _more_models)
+# ... or gets less, or something else.
+_YIELDING: tuple[Changes, ...] = (
+    _narrower,
     _less_cpu,
     _less_memory,
+    _less_gpu_memory,
+    _more_devices,
     _split,
     _fewer_devices,
     _smaller_share,
@@ -134,3 +191,11 @@ def _with_shape(request: PlacementRequest, **changes: Any) -> PlacementRequest:
 
 def _devices(request: PlacementRequest, count: int) -> str:
     return (request.shape.mig_profile or "GPU") + ("s" if count > 1 and not request.shape.mig_profile else "")
+
+
+def _memory(request: PlacementRequest) -> str:
+    return gib(asked_bytes(request) or 0)
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'s' if count > 1 else ''}"

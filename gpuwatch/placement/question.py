@@ -1,55 +1,129 @@
-"""A what-if request against a cluster: is it sound, does it fit, and where may its members go?"""
+"""A what-if request against a cluster: does it fit, and where may its members go?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpuwatch.errors import InputError
+from gpuwatch.fit.blocking import Blocking
 from gpuwatch.fit.booking import Booking
-from gpuwatch.fit.columns import BoolArray, Columns, IntArray, columns_of
-from gpuwatch.fit.fleet_fit import members_that_fit
-from gpuwatch.model.catalogue import card
+from gpuwatch.fit.columns import BoolArray, IntArray, columns_of
+from gpuwatch.fragmentation.report import table_of
+from gpuwatch.model.jobs import DemandShape
+from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.model.units import MILLI
+from gpuwatch.placement.cards import Accepted, Cards
+from gpuwatch.placement.ground import Ground
+from gpuwatch.placement.need import need_of
+from gpuwatch.placement.repartition import Repartition
+from gpuwatch.placement.request import wants_domain
 
-MAX_MEMBERS = 100_000
-MAX_TOP = 100
+_KEPT_GROUNDS = 4  # views that leave out devices within a model; rare, and each as large as the cluster
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """One way to place a request: the shape narrowed to cards that go together, and the nodes where members may go.
+
+    Every node of `rows` takes one member and can be joined by enough others for all. domain: numbers that all members
+    must have in common; None where they need not.
+    """
+
+    ground: Ground
+    shape: DemandShape
+    rows: BoolArray  # (N,)
+    domain: IntArray | None  # (N,)
+
+
 class Question:
-    """The free capacity and the NVLink domains that a request is asked against."""
+    """The free capacity, the cards and the NVLink domains that requests are asked against."""
 
-    columns: Columns
-    domain: IntArray  # (N,) nodes with equal numbers share one NVLink domain
-    nvlink: BoolArray  # (N,) False where every device is of a card that is known to have no NVLink
+    def __init__(self, booking: Booking, mix: DemandMix) -> None:
+        self.booking = booking
+        self.columns = columns_of(booking)
+        self.ground = Ground(self.columns, table_of(self.columns, mix))
+        self.cards = Cards(booking, self.columns)
+        self.blocking = Blocking(booking, self.columns)
+        self.domain = _domains(booking)  # (N,) nodes with equal numbers share one NVLink domain
+        self.generations = self.cards.generations()
+        self.repartition = Repartition(booking, self.columns)
+        self._grounds: OrderedDict[tuple[object, ...], Ground] = OrderedDict()
 
-    def rows(self, request: PlacementRequest) -> BoolArray:
-        """(N,) nodes where one member fits and, in one NVLink domain, all the others too."""
-        room = members_that_fit(self.columns, request.shape)
-        fits: BoolArray = room > 0
+    def fields(self, request: PlacementRequest) -> list[Field]:
+        """Every way to place the request that has room for it; [] when it does not fit.
+
+        In one NVLink domain all devices are of one generation, so that each generation is a way of its own.
+        """
+        ground, accepted = self.read(request)
+        if accepted.none:
+            return []
         if not wants_domain(request):
-            return fits & (int(room.sum()) >= request.members)
-        room = np.where(self.nvlink, room, 0)
-        per_domain = np.bincount(self.domain, weights=room.astype(np.float64), minlength=1)
-        return fits & self.nvlink & (per_domain[self.domain] >= request.members)
+            room = ground.capacity.members(accepted.shape)
+            enough = int(room.sum()) >= request.members
+            return [Field(ground, accepted.shape, room > 0, None)] if enough else []
+        found = []
+        for shape, room in self.by_generation(ground, accepted):
+            rows = (room > 0) & (self.per_domain(room) >= request.members)
+            if rows.any():
+                found.append(Field(ground, shape, rows, self.domain))
+        return found
+
+    def read(self, request: PlacementRequest) -> tuple[Ground, Accepted]:
+        """What the request may take, and the view in which it is there."""
+        accepted = self.cards.accepted(request)
+        if accepted.devices is None:
+            return self.ground, accepted
+        key = (need_of(request), request.model and request.model.precision)
+        found = self._grounds.get(key)
+        if found is None:
+            found = self._grounds[key] = Ground(self.columns, self.ground.table, accepted.devices)
+            while len(self._grounds) > _KEPT_GROUNDS:
+                self._grounds.popitem(last=False)
+        return found, accepted
+
+    def by_generation(self, ground: Ground, accepted: Accepted) -> list[tuple[DemandShape, IntArray]]:
+        """(shape of one generation alone, (N,) members that fit) for each generation that NVLink can join."""
+        asked, out = accepted.shape.gpu_models, []
+        for names in self.generations.values():
+            if None in names:  # devices of no known model: joined with each other only, where there are no others
+                if not asked:
+                    out.append(
+                        (accepted.shape, np.where(self.cards.nameless, ground.capacity.members(accepted.shape), 0))
+                    )
+                continue
+            models = tuple(name for name in names if name is not None and (not asked or name in asked))
+            if models:
+                shape = replace(accepted.shape, gpu_models=models)
+                out.append((shape, ground.capacity.members(shape)))
+        return out
+
+    def room_of(self, ground: Ground, shape: DemandShape, models: tuple[str, ...]) -> IntArray:
+        """(N,) members that fit on devices of `models`."""
+        return ground.capacity.members(replace(shape, gpu_models=models))
+
+    def per_domain(self, room: IntArray) -> IntArray:
+        """(N,) `room` (N,) of the whole domain that each node is in."""
+        total = np.bincount(self.domain, weights=room.astype(np.float64), minlength=1)
+        return total[self.domain].astype(np.int64)
 
     def fitting_nodes(self, request: PlacementRequest) -> int:
         """Nodes that could take part in a placement; 0 when the request does not fit."""
-        return int(self.rows(request).sum())
+        fields = self.fields(request)
+        return int(np.logical_or.reduce([field.rows for field in fields]).sum()) if fields else 0
 
     def fits_by_sum(self, request: PlacementRequest) -> bool:
         """Whether the devices (or MIG instances), CPU and memory free in all would do, wherever they lie."""
-        shape, columns = request.shape, self.columns
-        if shape.gpus == 0:
+        ground, accepted = self.read(request)
+        shape, columns = accepted.shape, self.columns
+        if shape.gpus == 0 or accepted.none:
             return False
         if shape.mig_profile:
             free_devices = int(columns.free_instances(shape.mig_profile, shape.gpu_models).sum())
             asked = shape.gpus
         else:
-            free_devices, asked = int((columns.left * columns.accepted(shape.gpu_models)).sum()), shape.milligpu
+            free_devices, asked = ground.capacity.free_milligpu(shape.gpu_models), shape.milligpu
         return all(
             free >= request.members * want
             for free, want in (
@@ -60,45 +134,9 @@ class Question:
         )
 
 
-def question_of(booking: Booking) -> Question:
-    """The question's fixed part, from a booking."""
+def _domains(booking: Booking) -> IntArray:
     nodes = [booked.node for booked in booking.nodes.values()]
     # A node without a named domain is its own; the kinds are kept apart so that a domain may be called like a node.
     keys = [("domain", n.nvlink_domain) if n.nvlink_domain else ("node", n.name) for n in nodes]
     number = {key: at for at, key in enumerate(dict.fromkeys(keys))}
-    cards = [[card(gpu.model) for gpu in node.gpus] for node in nodes]
-    # An unknown card may have NVLink: only a known lack refuses.
-    without = [bool(found) and all(c is not None and c.nvlink_version is None for c in found) for found in cards]
-    return Question(
-        columns=columns_of(booking),
-        domain=np.array([number[key] for key in keys], dtype=np.int64),
-        nvlink=~np.array(without, dtype=np.bool_),
-    )
-
-
-def wants_domain(request: PlacementRequest) -> bool:
-    """Whether the NVLink condition binds: a single device is in one domain anyway."""
-    return request.same_nvlink_domain and request.members * request.shape.gpus > 1
-
-
-def check_request(request: PlacementRequest) -> None:
-    """Raises InputError for a request that no cluster could answer."""
-    shape = request.shape
-    shares = range(MILLI, MILLI + 1) if shape.gpus != 1 or shape.mig_profile else range(1, MILLI + 1)
-    faults = (
-        (not 1 <= request.members <= MAX_MEMBERS, f"members is {request.members}, outside 1..{MAX_MEMBERS}"),
-        (not 1 <= request.top <= MAX_TOP, f"top is {request.top}, outside 1..{MAX_TOP}"),
-        (shape.gpus < 0, f"gpus is {shape.gpus}, less than 0"),
-        (shape.cpu_millicores < 0, f"cpu is {shape.cpu_millicores} millicores, less than 0"),
-        (shape.memory_bytes < 0, f"memory is {shape.memory_bytes} bytes, less than 0"),
-        (not shape.gpus and bool(shape.mig_profile), f"0 instances of {shape.mig_profile} are asked for"),
-        (not (shape.gpus or shape.cpu_millicores or shape.memory_bytes), "nothing is asked for"),
-        (
-            shape.gpus > 0 and shape.milligpu_per_gpu not in shares,
-            f"{shape.milligpu_per_gpu} thousandths of each of {shape.gpus} device(s): only a single device is shared, "
-            f"and then 1..{MILLI}; several devices and MIG instances are whole ({MILLI})",
-        ),
-    )
-    for wrong, what in faults:
-        if wrong:
-            raise InputError(f"this placement request cannot be answered: {what}", todo="correct the request")
+    return np.array([number[key] for key in keys], dtype=np.int64)

@@ -2,133 +2,140 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from gpuwatch.fit.booking import Booking
-from gpuwatch.fit.capacity import Capacity
-from gpuwatch.fit.columns import BoolArray, Columns
-from gpuwatch.fit.fleet_fit import blocking_causes
-from gpuwatch.fragmentation.kernel import MixTable
-from gpuwatch.fragmentation.report import Stranded, shape_fits, table_of
-from gpuwatch.model.evaluation import FragmentationScope
+from gpuwatch.fit.columns import IntArray
 from gpuwatch.model.mix import DemandMix
-from gpuwatch.model.placement import Assignment, PlacementAdvice, PlacementChoice, PlacementRequest
+from gpuwatch.model.placement import (
+    Assignment,
+    GpuCountOption,
+    GpuMemoryNeed,
+    PlacementAdvice,
+    PlacementChoice,
+    PlacementRequest,
+)
+from gpuwatch.placement.blockers import blockers
+from gpuwatch.placement.cards import generation
+from gpuwatch.placement.drafts import Draft, drafts
 from gpuwatch.placement.nearest_fix import nearest_fix
-from gpuwatch.placement.placer import Placer, Spot
-from gpuwatch.placement.question import Question, check_request, question_of, wants_domain
+from gpuwatch.placement.need import asked_bytes, counts_to_try, memory_need, need_of
+from gpuwatch.placement.placer import Spot
+from gpuwatch.placement.question import Field, Question
+from gpuwatch.placement.request import check_request
+from gpuwatch.placement.standing import After, Standing
 
-NO_NVLINK = "no_nvlink"
-NVLINK_DOMAIN = "nvlink_domain"
 
-_TRIES_PER_CHOICE = 10  # starts tried for one choice before equal sets of nodes end the search
+class WhatIf:
+    """Answers what-ifs about one booking, and keeps what no request changes. Safe to ask from several threads."""
+
+    def __init__(self, booking: Booking, mix: DemandMix) -> None:
+        self._mix = mix
+        self._question = Question(booking, mix)
+
+    def answer(self, request: PlacementRequest, evaluation_id: str) -> PlacementAdvice:
+        """Advice for the whole request: all members or none.
+
+        Raises InputError for a request that makes no sense, SettingsError for an unknown policy. A MIG request fits
+        where created instances are free; what repartitioning would give is told in the blockers and the nearest fix.
+        """
+        check_request(request)
+        question = self._question
+        question.ground.policy(request.policy)  # an unknown one is refused even where nothing fits
+        asked, options = self._settled(request)
+        fields = question.fields(asked)
+        return PlacementAdvice(
+            evaluation_id=evaluation_id,
+            policy=request.policy,
+            feasible=bool(fields),
+            choices=self._choices(fields, asked),
+            blockers=blockers(question, fields, asked),
+            fits_by_sum_not_by_shape=not fields and question.fits_by_sum(asked),
+            nearest_fix=None if fields else nearest_fix(question, asked),
+            gpu_memory=self._memory(asked, options),
+        )
+
+    @cached_property
+    def _standing(self) -> Standing:
+        return Standing(self._question.ground, self._mix)
+
+    def _settled(self, request: PlacementRequest) -> tuple[PlacementRequest, tuple[GpuCountOption, ...]]:
+        """The request with its number of GPUs chosen, and what each number would mean.
+
+        The fewest that fit; where none does, the fewest of which some card here has the memory, else the most.
+        """
+        tried = counts_to_try(request)
+        if len(tried) == 1:
+            return request, ()
+        options = tuple(self._option(each) for each in tried)
+        for good in ([o.nodes > 0 for o in options], [bool(o.gpu_models) for o in options]):
+            if any(good):
+                return tried[good.index(True)], options
+        return tried[-1], options
+
+    def _option(self, request: PlacementRequest) -> GpuCountOption:
+        _, accepted = self._question.read(request)
+        return GpuCountOption(
+            gpus=request.shape.gpus,
+            gpu_memory_bytes=asked_bytes(request) or 0,
+            gpu_models=self._question.cards.names(accepted),
+            nodes=self._question.fitting_nodes(request),
+        )
+
+    def _choices(self, fields: list[Field], request: PlacementRequest) -> tuple[PlacementChoice, ...]:
+        found: list[Draft] = []
+        for field in fields:
+            found += drafts(field, request, self._places(field, request))
+        found = sorted(found, key=lambda draft: draft.key)[: request.top]
+        after = self._standing.after([draft.spots for draft in found])
+        return tuple(
+            self._choice(draft.spots, left, rank + 1)
+            for rank, (draft, left) in enumerate(zip(found, after, strict=True))
+        )
+
+    def _places(self, field: Field, request: PlacementRequest) -> IntArray | None:
+        """(N,) the best place among the choices that a card of the node has; None: no memory is asked for."""
+        places = self._question.cards.places(request)
+        if places is None:
+            return None
+        columns = field.ground.columns
+        mine = np.where(columns.accepted(field.shape.gpu_models), places[columns.model], np.iinfo(np.int64).max)
+        best: IntArray = mine.min(axis=1)
+        return best
+
+    def _choice(self, spots: list[Spot], after: After, rank: int) -> PlacementChoice:
+        columns = self._question.columns
+        models = {int(columns.model[spot.row, device]) for spot in spots for device in spot.devices}
+        generations = {generation(columns.models[code] if code >= 0 else None) for code in models}
+        return PlacementChoice(
+            rank=rank,
+            assignments=tuple(self._assignment(spot) for spot in spots),
+            fragmentation_before=self._standing.scope.fragmentation_index,
+            fragmentation_after=after.fragmentation_index,
+            stranded_delta_milligpu=after.stranded_delta_milligpu,
+            blocked_shapes=after.blocked_shapes,
+            mixed_generations=tuple(sorted(generations)) if len(generations) > 1 else (),
+        )
+
+    def _assignment(self, spot: Spot) -> Assignment:
+        columns = self._question.columns
+        codes = {int(columns.model[spot.row, device]) for device in spot.devices}
+        code = codes.pop() if len(codes) == 1 else -1
+        return Assignment(
+            node=columns.names[spot.row],
+            pool=columns.pools[columns.pool[spot.row]],
+            gpu_model=columns.models[code] if code >= 0 else None,
+            gpus=tuple(int(columns.gpu_index[spot.row, device]) for device in spot.devices),
+        )
+
+    def _memory(self, request: PlacementRequest, options: tuple[GpuCountOption, ...]) -> GpuMemoryNeed | None:
+        if need_of(request) is None:
+            return None
+        return memory_need(request, self._question.cards.excluded(request), options)
 
 
 def place_what_if(booking: Booking, mix: DemandMix, request: PlacementRequest, evaluation_id: str) -> PlacementAdvice:
-    """Advice for the whole request: all members or none.
-
-    Raises InputError for a request that makes no sense, SettingsError for an unknown policy. A MIG request fits where
-    created instances are free; repartitioning is not considered.
-    """
-    check_request(request)
-    question = question_of(booking)
-    table = table_of(question.columns, mix)
-    placer = Placer(question.columns.copy(), table, request.policy)
-    rows = question.rows(request)
-    feasible = bool(rows.any())
-    return PlacementAdvice(
-        evaluation_id=evaluation_id,
-        policy=request.policy,
-        feasible=feasible,
-        choices=_choices(booking, mix, question, placer, table, request, rows) if feasible else (),
-        blockers=_blockers(booking, question, request, rows),
-        fits_by_sum_not_by_shape=not feasible and question.fits_by_sum(request),
-        nearest_fix=None if feasible else nearest_fix(question, request),
-    )
-
-
-def _choices(
-    booking: Booking,
-    mix: DemandMix,
-    question: Question,
-    placer: Placer,
-    table: MixTable,
-    request: PlacementRequest,
-    rows: BoolArray,
-) -> tuple[PlacementChoice, ...]:
-    before = _Standing.of(question.columns, mix, table)
-    choices: list[PlacementChoice] = []
-    seen: set[tuple[int, ...]] = set()
-    for start in placer.ranked(request.shape, rows)[: request.top * _TRIES_PER_CHOICE]:
-        # Within one domain the members stay where the first goes; rows holds whole domains only.
-        allowed = rows & (question.domain == question.domain[start.row]) if wants_domain(request) else rows
-        spots = _placed(placer, start, request, allowed)
-        nodes = tuple(sorted(spot.row for spot in spots))
-        if spots and nodes not in seen:
-            seen.add(nodes)
-            after = _Standing.of(placer.columns, mix, table)
-            choices.append(_choice(booking, question.columns, spots, before, after, rank=len(choices) + 1))
-        for spot in reversed(spots):
-            placer.undo(spot)
-        if len(choices) == request.top:
-            break
-    return tuple(choices)
-
-
-def _placed(placer: Placer, start: Spot, request: PlacementRequest, allowed: BoolArray) -> list[Spot]:
-    """All members booked, the first on `start`; [] (and nothing booked) when the others find no room."""
-    placer.take(start)
-    others = placer.take_gang(request.shape, request.members - 1, allowed)
-    if len(others) == request.members - 1:
-        return [start, *others]
-    placer.undo(start)
-    return []
-
-
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """The index and the fits of a state."""
-
-    scope: FragmentationScope
-    fits: dict[str, int]  # shape label -> members that could start
-
-    @classmethod
-    def of(cls, columns: Columns, mix: DemandMix, table: MixTable) -> _Standing:
-        fits = {fit.shape.label: fit.fits_now for fit in shape_fits(Capacity(columns), mix, table)}
-        return cls(Stranded.on(columns, table).overall(), fits)
-
-
-def _choice(
-    booking: Booking, columns: Columns, spots: list[Spot], before: _Standing, after: _Standing, rank: int
-) -> PlacementChoice:
-    return PlacementChoice(
-        rank=rank,
-        assignments=tuple(_assignment(booking, columns, spot) for spot in spots),
-        fragmentation_before=before.scope.fragmentation_index,
-        fragmentation_after=after.scope.fragmentation_index,
-        stranded_delta_milligpu=after.scope.stranded_milligpu - before.scope.stranded_milligpu,
-        blocked_shapes=tuple(label for label, count in before.fits.items() if count and not after.fits[label]),
-    )
-
-
-def _assignment(booking: Booking, columns: Columns, spot: Spot) -> Assignment:
-    booked = booking.nodes[columns.names[spot.row]]
-    indexes = [int(columns.gpu_index[spot.row, device]) for device in spot.devices]
-    models = {gpu.model for gpu in booked.node.gpus if gpu.index in indexes}
-    return Assignment(
-        node=booked.node.name,
-        pool=booked.node.pool,
-        gpu_model=models.pop() if len(models) == 1 else None,
-        gpus=tuple(indexes),
-    )
-
-
-def _blockers(booking: Booking, question: Question, request: PlacementRequest, rows: BoolArray) -> dict[str, int]:
-    """Cause -> nodes where not even one member fits, or whose NVLink domain cannot hold all; most nodes first."""
-    counts: Counter[str] = Counter()
-    for row, cause in enumerate(blocking_causes(booking, question.columns, request.shape)):
-        if cause is not None:
-            counts[cause] += 1
-        elif wants_domain(request) and not rows[row]:
-            counts[NVLINK_DOMAIN if question.nvlink[row] else NO_NVLINK] += 1
-    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+    """One answer; see WhatIf.answer."""
+    return WhatIf(booking, mix).answer(request, evaluation_id)

@@ -152,7 +152,7 @@ def _served(
     from gpuwatch.api.app import create_app
     from gpuwatch.api.tokens import is_loopback, read_tokens
     from gpuwatch.daemon.loop import Daemon
-    from gpuwatch.engine import place
+    from gpuwatch.engine import Placements
     from gpuwatch.web.pages import pages
 
     tokens = read_tokens(token_file) if token_file else None
@@ -164,7 +164,7 @@ def _served(
     daemon = Daemon(
         sources, settings, cluster=cluster, interval_seconds=interval_seconds, open_store=open_store, clock=clock
     )
-    app = create_app(daemon.state, place, tokens=tokens, pages=pages(daemon.state))
+    app = create_app(daemon.state, Placements(), tokens=tokens, pages=pages(daemon.state))
     return Served(daemon, app, host, port)
 
 

@@ -32,10 +32,7 @@ def test_devices_left_out_are_not_there(seed):
     rng = random.Random(seed)
     columns = columns_of(book(some_cluster(seed)))
     kept = np.array([[rng.random() < 0.6 for _ in row] for row in columns.left])
-    free = {profile: np.where(kept, count, 0) for profile, count in columns.mig_free.items()}
-    without = replace(columns, left=np.where(kept, columns.left, 0), mig_free=free, usable=columns.usable & kept)
-    without = replace(without, _accepted={})
+    without = replace(columns.only(kept), left=np.where(kept, columns.left, 0))
     capacity = Capacity(columns, kept)
     for shape in (some_shape(rng) for _ in range(30)):
         assert capacity.members(shape).tolist() == members_that_fit(without, shape).tolist(), shape.label
-        assert capacity.usable(shape.gpu_models).tolist() == without.accepted(shape.gpu_models).sum(axis=1).tolist()

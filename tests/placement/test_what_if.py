@@ -163,7 +163,8 @@ def test_mig_goes_to_created_instances_only():
     assert advice.blockers == {"mig_profile": 1}
     refused = ask(snapshot, a_shape(1, mig_profile="7g.80gb"))
     assert not refused.feasible
-    assert "repartitioning" in refused.nearest_fix
+    assert refused.blockers == {"mig_profile": 1, "mig_repartition_needed": 1}
+    assert refused.nearest_fix == "repartition idle slices (gpuwatch mig plan): fits on 1 node"
 
 
 def test_top_limits_the_choices():

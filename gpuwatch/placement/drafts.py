@@ -1,0 +1,124 @@
+"""The best ways to place a request within one field, best first, each on its own set of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpuwatch.fit.columns import BoolArray, IntArray
+from gpuwatch.model.placement import PlacementRequest
+from gpuwatch.placement.ground import INFEASIBLE, Scores
+from gpuwatch.placement.ladder import Ladder
+from gpuwatch.placement.placer import Placer, Spot
+from gpuwatch.placement.policy import ANY_DEVICE
+from gpuwatch.placement.question import Field
+
+_TRIES_PER_CHOICE = 10  # starts tried for one choice before equal sets of nodes end the search
+
+Key = tuple[int, int, int, int, int]  # place of the card, -score, room of the node, room of the device, row
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One way; `key` ranks it among those of all fields, lowest first."""
+
+    key: Key
+    spots: list[Spot]
+
+
+def drafts(field: Field, request: PlacementRequest, place: IntArray | None) -> list[Draft]:
+    """At most request.top drafts. place: (N,) of each node's card among the choices, see Cards.places; None: equal."""
+    ground, shape = field.ground, field.shape
+    scores = ground.scores(request.policy, shape)
+    places = np.zeros(len(scores.score), dtype=np.int64) if place is None else place
+    shared = scores.device != ANY_DEVICE
+    device_room = np.where(shared, ground.columns.left[np.arange(len(shared)), scores.device], 0)
+    keys = (places, -scores.score, ground.node_room, device_room)
+    starts = first(keys, np.flatnonzero(field.rows & (scores.score != INFEASIBLE)), request.top * _TRIES_PER_CHOICE)
+    found: list[Draft] = []
+    seen: set[tuple[int, ...]] = set()
+    for start, spots in _gangs(field, request, scores, places, starts):
+        nodes = tuple(sorted(spot.row for spot in spots))
+        if spots and nodes not in seen:
+            seen.add(nodes)
+            key = (*(int(each[start]) for each in keys), int(start))
+            found.append(Draft(key, spots))  # type: ignore[arg-type]
+        if len(found) == request.top:
+            break
+    return found
+
+
+def first(keys: tuple[IntArray, ...], rows: IntArray, count: int) -> IntArray:
+    """The `count` first of `rows` by `keys` ((N,) each, the most important one first) and then by row, in order.
+
+    Rows that cannot be among them are dropped key by key, which is quicker than sorting all.
+    """
+    surely: list[IntArray] = []
+    for key in keys:
+        if len(rows) <= count:
+            break
+        values = key[rows]
+        bound = np.partition(values, count - 1)[count - 1]
+        inside = rows[values < bound]
+        surely.append(inside)
+        rows, count = rows[values == bound], count - len(inside)
+    chosen = np.concatenate([*surely, np.sort(rows)[:count]])
+    return chosen[np.lexsort((chosen, *(key[chosen] for key in reversed(keys))))]
+
+
+def _gangs(
+    field: Field, request: PlacementRequest, scores: Scores, places: IntArray, starts: IntArray
+) -> Iterator[tuple[int, list[Spot]]]:
+    policy = field.ground.policy(request.policy)
+    if not policy.local or policy.random_ties:
+        yield from _placed_one_by_one(field, request, starts)
+        return
+    for chunk in _chunks(starts, request):
+        ladders: dict[int, tuple[Ladder, IntArray]] = {}
+        for start in chunk:
+            home = 0 if field.domain is None else int(field.domain[start])
+            if home not in ladders:
+                near = field.rows if field.domain is None else field.rows & (field.domain == home)
+                rows = _candidates(near, request, scores, places, chunk)
+                part = Scores(scores.score[rows], scores.device[rows])
+                ladder = Ladder(field.ground.columns, policy, field.shape, rows, part, places[rows])
+                ladders[home] = (ladder, rows)
+            ladder, rows = ladders[home]
+            yield int(start), ladder.gang(int(np.searchsorted(rows, start)), request.members)
+
+
+def _chunks(starts: IntArray, request: PlacementRequest) -> Iterator[IntArray]:
+    """Starts in portions: the first as many as choices are wanted, as most often no more are looked at."""
+    yield starts[: request.top]
+    if request.members > 1:  # alone, each start is a set of nodes of its own
+        yield starts[request.top :]
+
+
+def _candidates(
+    near: BoolArray, request: PlacementRequest, scores: Scores, places: IntArray, starts: IntArray
+) -> IntArray:
+    """Sorted rows within `near` that the members may go to: the starts, and as many of the best as there are members.
+
+    A gang never needs a node beyond these: each takes one member at least.
+    """
+    here = starts[near[starts]]
+    if request.members == 1:
+        return np.unique(here)
+    rows = np.flatnonzero(near & (scores.score != INFEASIBLE))
+    return np.union1d(here, first((places, -scores.score), rows, request.members))
+
+
+def _placed_one_by_one(field: Field, request: PlacementRequest, starts: IntArray) -> Iterator[tuple[int, list[Spot]]]:
+    """For policies whose scores depend on other nodes, or on chance: every member is scored anew on all nodes."""
+    placer = Placer(field.ground.columns.copy(), field.ground.table, request.policy)
+    spots = {spot.row: spot for spot in placer.ranked(field.shape, field.rows)}
+    for start in starts:
+        allowed = field.rows if field.domain is None else field.rows & (field.domain == field.domain[start])
+        placer.take(spots[int(start)])
+        others = placer.take_gang(field.shape, request.members - 1, allowed)
+        whole = len(others) == request.members - 1
+        yield int(start), [spots[int(start)], *others] if whole else []
+        for spot in reversed([spots[int(start)], *others]):
+            placer.undo(spot)

@@ -71,8 +71,7 @@ class Journal:
     def _read(self) -> None:
         assert self._file is not None
         text = self._file.read()
-        whole, _, torn = text.rpartition(b"\n")
-        lines = whole.split(b"\n") if whole else []
+        *lines, torn = text.split(b"\n")
         for number, line in enumerate(lines, start=1):
             self._take(number, line)
         head = _HEAD.encode()

@@ -6,9 +6,11 @@ Each gives (position in `tasks`, result) as they come, in any order; closing the
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
+import warnings
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from gpuwatch.errors import GpuwatchError, MissingExtraError, SourceError
@@ -45,10 +47,17 @@ def run_dask(tasks: Sequence[Task], scheduler: str) -> Generator[Done]:
     if not tasks:
         return
     with _client(scheduler) as client:
-        joblib = _joblib()
-        with joblib.parallel_config("dask", client=client):
-            pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        yield from _started(pool, tasks)
+        with _joblib().parallel_config(_dask_backend(client)):
+            pool = _joblib().Parallel(return_as="generator_unordered", batch_size=1)
+        try:
+            yield from _started(pool, tasks)
+        except _lost() as err:
+            raise GpuwatchError(
+                "the Dask cluster gave up on a run, or went away",
+                tried=f"{scheduler}; {type(err).__name__}",
+                todo="look at its workers (memory, time limits), then run it again",
+                code="worker_lost",
+            ) from err
 
 
 def cpus() -> int:
@@ -70,7 +79,9 @@ def _started(pool: Any, tasks: Sequence[Task]) -> Generator[Done]:
     try:
         yield from results
     finally:
-        results.close()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that some results were not used is what closing means
+            results.close()
 
 
 @contextlib.contextmanager
@@ -87,6 +98,38 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def _dask_backend(client: Any) -> Any:
+    """joblib's own backend, made to tell also that a run got lost with its worker: it would be waited for for ever."""
+    from joblib._dask import DaskDistributedBackend  # type: ignore[import-untyped]
+
+    class Telling(DaskDistributedBackend):  # type: ignore[misc]
+        def effective_n_jobs(self, n_jobs: int = 1) -> int:
+            # Were it 1, the runs would be made here, one after the other, and not on the cluster's only worker.
+            return max(2, int(super().effective_n_jobs(n_jobs)))
+
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            future = super().submit(func, callback)
+            future.add_done_callback(lambda done: callback(done.exception()) if done.exception() else None)
+            return future
+
+    return Telling(client=client)
+
+
+def _hush(library: str) -> None:
+    """A lost connection is told once, by us; the library's own words are for -v, like ours."""
+    if logging.getLogger("gpuwatch").isEnabledFor(logging.ERROR):
+        return
+    for name in list(logging.Logger.manager.loggerDict):
+        if name.split(".")[0] == library:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _lost() -> tuple[type[BaseException], ...]:
+    from distributed.scheduler import KilledWorker
+
+    return KilledWorker, CancelledError
+
+
 def _joblib() -> Any:
     try:
         import joblib  # type: ignore[import-untyped]
@@ -101,6 +144,7 @@ def _client(scheduler: str) -> Iterator[Any]:
         import distributed
     except ModuleNotFoundError as err:
         raise MissingExtraError("--backend dask needs dask.distributed", todo="pip install distributed") from err
+    _hush("distributed")
     connect: Any = distributed.Client
     try:
         client = connect(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)

@@ -1,0 +1,180 @@
+"""Where runs are made does not matter to what comes out; a lost process is told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Generator, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from gpuwatch.errors import GpuwatchError, InputError, SettingsError, SourceError
+from gpuwatch.experiment import workers
+from gpuwatch.experiment.experiment import run_tasks
+from gpuwatch.experiment.journal import Journal
+from gpuwatch.experiment.task import Task, run_task
+from gpuwatch.experiment.workers import Done, cpus, run_dask, run_local
+from tests.experiment.small_trace import NOT_COMPILED, small_tasks
+from tests.experiment.test_task import without_time
+from tests.processes import printed
+from tests.servers import free_port
+
+
+def backwards(tasks: Sequence[Task]) -> Generator[Done]:
+    yield from [(at, run_task(tasks[at])) for at in reversed(range(len(tasks)))]
+
+
+def never(tasks: Sequence[Task]) -> Generator[Done]:
+    assert not tasks
+    yield from ()
+
+
+def test_the_order_of_results_is_that_of_the_tasks(tmp_path: Path) -> None:
+    tasks = small_tasks(tmp_path, workloads=("default", "other"))
+    plain = [without_time(run) for run in run_tasks(tasks, partial(run_local, jobs=1))]
+    assert [(run.workload, run.policy, run.seed) for run in plain] == [task.cell for task in tasks]
+    for anyhow in (backwards, partial(run_local, jobs=2)):
+        assert [without_time(run) for run in run_tasks(tasks, anyhow)] == plain
+
+
+def test_known_results_are_taken_over_and_counted(tmp_path: Path) -> None:
+    tasks = small_tasks(tmp_path)
+    path = tmp_path / "runs.jsonl"
+    with Journal(path, tasks[:2]) as journal:
+        first = run_tasks(tasks[:2], backwards, journal)
+    heard: list[int] = []
+    with Journal(path, tasks) as journal:
+        both = run_tasks(tasks, backwards, journal, heard.append)
+    assert both[:2] == first  # to the second
+    assert heard == [2, 3, 4, 5, 6]
+    with Journal(path, tasks) as journal:
+        assert run_tasks(tasks, never, journal) == both
+    assert len(path.read_text().splitlines()) == len(tasks)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_fault_of_one_run_ends_the_others_and_is_told(tmp_path: Path, jobs: int) -> None:
+    good = small_tasks(tmp_path, seeds=range(42, 44))
+    bad = small_tasks(tmp_path, policies=("lucky",))[:1]
+    with pytest.raises(GpuwatchError) as caught:
+        run_tasks((*good, *bad), partial(run_local, jobs=jobs))
+    assert "lucky" in caught.value.what
+    assert "best_fit" in caught.value.todo
+    assert isinstance(caught.value, SettingsError)
+
+
+def test_a_process_that_is_killed_is_told_and_what_was_done_is_kept(tmp_path: Path) -> None:
+    from joblib.externals.loky import reusable_executor
+
+    tasks = small_tasks(tmp_path, seeds=range(400))
+    path = tmp_path / "runs.jsonl"
+
+    def kill_one(done: int) -> None:
+        if done == 3:
+            os.kill(next(iter(reusable_executor._executor._processes)), signal.SIGKILL)
+
+    with Journal(path, tasks) as journal, pytest.raises(GpuwatchError, match="ended by somebody else") as caught:
+        run_tasks(tasks, partial(run_local, jobs=2), journal, kill_one)
+    assert caught.value.code == "worker_lost"
+    assert 3 <= len(path.read_text().splitlines()) < len(tasks)
+
+
+def test_nothing_to_run_starts_nothing() -> None:
+    assert list(run_local((), jobs=4)) == []
+    assert list(run_dask((), f"tcp://127.0.0.1:{free_port()}")) == []
+    assert cpus() >= 1
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_CONNECT_SECONDS", 0.5)
+
+
+ADDRESSES = ("tcp://127.0.0.1:{port}", "127.0.0.1:{port}", "nonsense://x", "tcp://", "::::")
+ASK = """
+from gpuwatch.errors import SourceError
+from gpuwatch.experiment import workers
+workers._CONNECT_SECONDS = 0.5
+for address in {addresses!r}:
+    try:
+        list(workers.run_dask(["never run"], address))
+    except SourceError as err:
+        print(err.code, len(err.lines()), sum("\\n" in line for line in err.lines()), address in err.what)
+"""
+
+
+def test_a_scheduler_that_does_not_answer_is_told_within_seconds() -> None:
+    # In a process of its own: a client that could not connect leaves its loop behind.
+    addresses = [address.format(port=free_port()) for address in ADDRESSES]
+    told = printed(ASK.format(addresses=addresses)).splitlines()
+    assert told == ["unreachable 3 0 True"] * len(addresses)
+
+
+@contextlib.contextmanager
+def dask_cluster(workers: int) -> Iterator[str]:
+    """Real worker processes on loopback; the scheduler's address."""
+    import distributed
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in NOT_COMPILED.items():
+            patched.setenv(name, value)  # before its workers start
+        with distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0"
+        ) as made:
+            yield made.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    with dask_cluster(2) as address:
+        yield address
+
+
+@pytest.mark.server
+def test_a_dask_cluster_gives_what_this_process_gives(tmp_path: Path, cluster: str) -> None:
+    tasks = small_tasks(tmp_path, workloads=("default", "other"))
+    plain = [without_time(run) for run in run_tasks(tasks, partial(run_local, jobs=1))]
+    there = run_tasks(tasks, partial(run_dask, scheduler=cluster))
+    assert [without_time(run) for run in there] == plain
+
+
+@pytest.mark.server
+def test_a_fault_on_a_dask_worker_is_told_as_it_is_here(tmp_path: Path, cluster: str) -> None:
+    tasks = small_tasks(tmp_path, policies=("best_fit", "lucky"))
+    with pytest.raises(GpuwatchError, match="lucky"):
+        run_tasks(tasks, partial(run_dask, scheduler=cluster))
+
+
+def dies_of_seed_43(at: int, task: Task) -> Done:
+    if task.seed == 43:
+        os._exit(3)
+    return at, run_task(task)
+
+
+@pytest.mark.server
+def test_a_run_that_takes_its_dask_worker_down_is_told(
+    tmp_path: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_numbered", dies_of_seed_43)
+    with pytest.raises(GpuwatchError, match="gave up on a run") as caught:
+        run_tasks(small_tasks(tmp_path), partial(run_dask, scheduler=cluster))
+    assert "KilledWorker" in caught.value.tried
+
+
+@pytest.mark.server
+def test_the_only_worker_reads_the_trace_itself(tmp_path: Path) -> None:
+    tasks = small_tasks(tmp_path / "here")
+    (tmp_path / "here").rename(tmp_path / "gone")  # known here, and unreadable there
+    with dask_cluster(1) as address, pytest.raises(InputError, match="here"):
+        run_tasks(tasks, partial(run_dask, scheduler=address))
+
+
+@pytest.mark.server
+@pytest.mark.usefixtures("impatient")
+def test_a_cluster_without_workers_is_told_within_seconds(tmp_path: Path) -> None:
+    tasks = small_tasks(tmp_path)
+    with dask_cluster(0) as address, pytest.raises(SourceError, match="has no worker"):
+        run_tasks(tasks, partial(run_dask, scheduler=address))

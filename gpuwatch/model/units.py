@@ -14,8 +14,9 @@ COMPUTE_SLICES = 7  # of a device in MIG mode; an instance counts its share of t
 
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _MANY = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
-_PARAMETERS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMBT]?)\s*", re.IGNORECASE)
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
+_FEWEST_PARAMETERS = 10**6
+_PARAMETERS = re.compile(r"\s*(\d{1,30}(?:\.\d+)?)\s*([KMBT]?)\s*", re.IGNORECASE)
+_QUANTITY = re.compile(r"\s*(\d{1,30}(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
 
 
 def parse_bytes(text: str) -> int:
@@ -45,7 +46,7 @@ def parse_parameters(text: str) -> int:
     """Parameters of a model of "70B", "7b", "350M", "1.5T" or "70000000000"; ValueError names the text."""
     match = _PARAMETERS.fullmatch(text)
     amount = round(float(match[1]) * _MANY[match[2].upper()]) if match else 0
-    if amount < 1:
+    if amount < _FEWEST_PARAMETERS:  # a bare 70 means billions, and says something else
         raise ValueError(f"not a number of parameters: {text!r} (write for example 70B)")
     return amount
 

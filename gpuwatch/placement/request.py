@@ -1,14 +1,86 @@
-"""What-if requests taken by themselves: which make sense, and which are bound to one NVLink domain."""
+"""What-if requests taken by themselves: read from what people write, and which of them make sense."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from gpuwatch.errors import InputError
-from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.model.units import MILLI
+from gpuwatch.model.catalogue import match
+from gpuwatch.model.jobs import DemandShape
+from gpuwatch.model.placement import PRECISIONS, PURPOSES, ModelSize, PlacementRequest, Precision, Purpose
+from gpuwatch.model.units import MILLI, parse_bytes, parse_millicores, parse_parameters
 
 MAX_MEMBERS = 100_000
 MAX_TOP = 100
 MAX_PARAMETERS = 10**15
+
+
+def read_request(asked: Mapping[str, Any]) -> PlacementRequest:
+    """The request that named fields ask for, as the command line and the API take them; a missing one is None.
+
+    gpus, members, milligpu, top: numbers; gpu_model: a name or several; mig_profile, policy, precision, purpose: names;
+    same_nvlink_domain: bool; cpu, memory, gpu_memory, model_size: amounts as people write them. InputError names the
+    field that cannot be read or honored.
+    """
+    gpus, model = asked["gpus"], _model(asked)
+    if gpus is None and model is None:
+        raise InputError(
+            "gpus: how many GPUs does a member have?",
+            todo="give gpus, or model_size and let the number follow from its memory",
+        )
+    if gpus is not None and gpus > 1 and asked["milligpu"] != MILLI:
+        raise InputError("milligpu: a member with more than one device takes whole devices", todo="leave milligpu out")
+    if asked["mig_profile"] and asked["milligpu"] != MILLI:
+        raise InputError("mig_profile: an instance is never shared", todo="leave milligpu out")
+    given = asked["gpu_model"]
+    named = [given] if isinstance(given, str) else given or []
+    # A product string as nvidia-smi prints it means its catalogue model; anything else is taken as written.
+    models = {found.id if (found := match(name)) else name for name in named}
+    memory = _amount(asked, "gpu_memory", parse_bytes)
+    return PlacementRequest(
+        shape=DemandShape(
+            gpus=1 if gpus is None else gpus,
+            milligpu_per_gpu=asked["milligpu"],
+            cpu_millicores=_amount(asked, "cpu", parse_millicores) or 0,
+            memory_bytes=_amount(asked, "memory", parse_bytes) or 0,
+            gpu_models=tuple(sorted(models)),
+            mig_profile=asked["mig_profile"],
+        ),
+        members=asked["members"],
+        policy=asked["policy"],
+        same_nvlink_domain=asked["same_nvlink_domain"],
+        top=asked["top"],
+        gpu_memory_bytes=memory,
+        model=model,
+        choose_gpus=gpus is None,
+    )
+
+
+def _model(asked: Mapping[str, Any]) -> ModelSize | None:
+    size = _amount(asked, "model_size", parse_parameters)
+    if size is None:
+        for name in ("precision", "purpose"):
+            if asked[name] is not None:
+                raise InputError(f"{name}: does nothing without a model", todo="give model_size too, or leave it out")
+        return None
+    precision: Precision = asked["precision"] or PRECISIONS[0]
+    purpose: Purpose = asked["purpose"] or "inference"
+    choices: dict[str, tuple[str, ...]] = {"precision": PRECISIONS, "purpose": PURPOSES}
+    for name, known in choices.items():
+        if asked[name] is not None and asked[name] not in known:
+            raise InputError(f"{name}: cannot be {asked[name]!r}", todo=f"choose one of: {', '.join(known)}")
+    return ModelSize(parameters=size, precision=precision, purpose=purpose)
+
+
+def _amount(asked: Mapping[str, Any], name: str, parse: Callable[[str], int]) -> int | None:
+    written = asked[name]
+    if written is None:
+        return None
+    try:
+        return parse(str(written))
+    except ValueError as err:
+        raise InputError(f"{name}: {err}", todo="correct the amount") from err
 
 
 def wants_domain(request: PlacementRequest) -> bool:

@@ -52,6 +52,10 @@ def test_a_filter_that_nobody_reads_is_refused(client, path):
         ({"gpus": 1, "memory": "lots"}, "not an amount of memory"),
         ({"gpus": 1, "cpu": "many"}, "not an amount of CPU"),
         ({"gpus": 1, "top": 1000}, "top"),
+        ({"gpus": 1, "gpu_memory": "lots"}, "gpu_memory: not an amount of memory"),
+        ({"model_size": "70"}, "model_size: not a number of parameters"),
+        ({"model_size": "70B", "precision": "fp3"}, "precision"),
+        ({"gpus": 1, "purpose": "training"}, "does nothing without a model"),
         ([1], "dict"),
     ],
 )
@@ -145,7 +149,9 @@ def test_the_description_names_every_endpoint(client):
     assert schema["openapi"].startswith("3.1")
     reads = ("evaluation", "snapshot", "waterfall", "fragmentation", "forecasts", "recommendations")
     assert {f"/api/v1/{name}" for name in reads} | {"/api/v1/placements", "/metrics", "/readyz"} <= set(schema["paths"])
-    assert set(schema["components"]["schemas"]["PlacementBody"]["required"]) == {"gpus"}
+    body = schema["components"]["schemas"]["PlacementBody"]
+    assert {"gpus", "gpu_memory", "model_size", "precision", "purpose"} <= set(body["properties"])
+    assert "required" not in body  # gpus or model_size: which of them is told where neither is given
 
 
 def test_with_tokens_only_the_probes_are_open(state):

@@ -136,7 +136,7 @@ def test_groups_add_up_what_matches_not_what_is_shown(top: tuple[str, ...], run:
         (("recommend", "--sort", "luck"), "value, gpus, gpu-hours, cost, confidence, severity"),
         (("recommend", "--group-by", "luck"), "rule, tenant, pool, node, gpu-model, severity"),
         (("recommend", "--kind", "luck"), "idle_held"),
-        (("place", "--gpus", "1", "--policy", "luck"), "best_fit, fgd"),
+        (("place", "--gpus", "1", "--policy", "luck"), "best_fit, dot_product, fgd"),
     ],
 )
 def test_an_unknown_value_lists_the_choices(args: tuple[str, ...], choices: str, run: Run, wired: Wired) -> None:
@@ -182,6 +182,17 @@ def test_place_answers_on_the_snapshot(run: Run, wired: Wired) -> None:
         ("--gpus", "1", "--memory", "-3"),
         ("--gpus", "-1"),
         ("--gpus", "1", "--milligpu", "0"),
+        ("--gpus", "0"),
+        ("--cpu", "4"),
+        ("--gpus", "1", "--gpu-memory", "much"),
+        ("--gpus", "0", "--cpu", "4", "--gpu-memory", "8GiB"),
+        ("--gpus", "1", "--mig-profile", "1g.10gb", "--gpu-memory", "8GiB"),
+        ("--gpus", "1", "--gpu-memory", "8GiB", "--model-size", "7B"),
+        ("--model-size", "70"),
+        ("--model-size", "7B", "--precision", "fp3"),
+        ("--model-size", "7B", "--purpose", "play"),
+        ("--model-size", "7B", "--milligpu", "500"),
+        ("--gpus", "1", "--purpose", "training"),
     ],
 )
 def test_place_refuses_shapes_that_cannot_be(args: tuple[str, ...], run: Run, wired: Wired) -> None:

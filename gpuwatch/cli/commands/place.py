@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gpuwatch.model.placement import PlacementRequest
 
 _SHAPE = "Shape of one member"
+_CARDS = "Memory of its GPUs"
 
 
 @COMMANDS.register("place")
@@ -25,8 +26,15 @@ def place(
     given: InputOptions,
     out: OutputOptions,
     gpus: Annotated[
-        int, typer.Option("--gpus", metavar="N", min=0, help="GPUs of each member.", rich_help_panel=_SHAPE)
-    ],
+        int | None,
+        typer.Option(
+            "--gpus",
+            metavar="N",
+            min=0,
+            help="GPUs of each member; without it, the fewest of 1, 2, 4, 8 that hold --model-size.",
+            rich_help_panel=_SHAPE,
+        ),
+    ] = None,
     members: Annotated[int, typer.Option("--members", metavar="N", min=1, help="Members that start together.")] = 1,
     milligpu: Annotated[
         int,
@@ -44,6 +52,29 @@ def place(
         typer.Option(
             "--gpu-model", metavar="MODEL", help="Accepted model (may be repeated); else any.", rich_help_panel=_SHAPE
         ),
+    ] = None,
+    gpu_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--gpu-memory", metavar="BYTES", help="Memory that each GPU must have: 80GiB.", rich_help_panel=_CARDS
+        ),
+    ] = None,
+    model_size: Annotated[
+        str | None,
+        typer.Option(
+            "--model-size",
+            metavar="PARAMETERS",
+            help="Estimate that memory from a model of this size: 70B.",
+            rich_help_panel=_CARDS,
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option("--precision", metavar="NAME", help="fp16 (default), bf16, fp8, fp4.", rich_help_panel=_CARDS),
+    ] = None,
+    purpose: Annotated[
+        str | None,
+        typer.Option("--purpose", metavar="NAME", help="inference (default) or training.", rich_help_panel=_CARDS),
     ] = None,
     mig_profile: Annotated[
         str | None,
@@ -83,6 +114,10 @@ def place(
         "members": members,
         "milligpu": milligpu,
         "gpu_model": gpu_model or None,
+        "gpu_memory": gpu_memory,
+        "model_size": model_size,
+        "precision": precision,
+        "purpose": purpose,
         "mig_profile": mig_profile,
         "cpu": cpu,
         "memory": memory,
@@ -116,39 +151,14 @@ def _policies() -> list[str]:
 
 
 def _request(asked: dict[str, Any]) -> PlacementRequest:
-    """The engine's request; UsageError names the option that cannot be read or honored."""
+    """The engine's request; UsageError names what cannot be read or honored, before anything is read."""
     from gpuwatch.cli.exits import UsageError
-    from gpuwatch.model.catalogue import match
-    from gpuwatch.model.jobs import DemandShape
-    from gpuwatch.model.placement import PlacementRequest
-    from gpuwatch.model.units import MILLI, parse_bytes, parse_millicores
+    from gpuwatch.errors import InputError
+    from gpuwatch.placement.request import check_request, read_request
 
-    if asked["milligpu"] != MILLI and (asked["gpus"] > 1 or asked["mig_profile"]):
-        raise UsageError(
-            "--milligpu shares one device, so it goes with --gpus 1 and without --mig-profile",
-            todo="leave --milligpu out, or ask for one GPU per member",
-        )
-    if asked["mig_profile"] and asked["gpus"] == 0:
-        raise UsageError("--mig-profile with --gpus 0 asks for nothing", todo="give --gpus the number of slices")
     try:
-        cpu = parse_millicores(asked["cpu"]) if asked["cpu"] is not None else 0
-        memory = parse_bytes(asked["memory"]) if asked["memory"] is not None else 0
-    except ValueError as err:
-        raise UsageError(str(err)) from err
-    # A product string as nvidia-smi prints it means its catalogue model; anything else is taken as written.
-    models = {found.id if (found := match(name)) else name for name in asked["gpu_model"] or ()}
-    shape = DemandShape(
-        gpus=asked["gpus"],
-        milligpu_per_gpu=asked["milligpu"],
-        cpu_millicores=cpu,
-        memory_bytes=memory,
-        gpu_models=tuple(sorted(models)),
-        mig_profile=asked["mig_profile"],
-    )
-    return PlacementRequest(
-        shape=shape,
-        members=asked["members"],
-        policy=asked["policy"],
-        same_nvlink_domain=asked["same_nvlink_domain"],
-        top=asked["top"],
-    )
+        request = read_request(asked)
+        check_request(request)
+    except InputError as err:
+        raise UsageError(err.what, todo=err.todo) from err
+    return request

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gpuwatch.model.placement import Assignment, PlacementAdvice, PlacementChoice
-from gpuwatch.model.units import MILLI
+from gpuwatch.model.placement import Assignment, GpuCountOption, GpuMemoryNeed, PlacementAdvice, PlacementChoice
+from gpuwatch.model.units import GIB, MILLI, gib
 from gpuwatch.render.report import Cell, Column, Lines, Report, Row, Section, Table
 
 _COLUMNS = (
@@ -18,15 +18,24 @@ _COLUMNS = (
     Column("blocked", "Blocks shapes"),
 )
 _BLOCKER_COLUMNS = (Column("cause", "Why not"), Column("nodes", "Nodes", "count"))
+_OPTION_COLUMNS = (
+    Column("gpus", "GPUs a member"),
+    Column("memory", "Each needs", "GiB", digits=1),
+    Column("cards", "Cards here that have it", flex=True),
+    Column("nodes", "Nodes", "count"),
+)
+_EXCLUDED_COLUMNS = (Column("card", "Card"), Column("why", "Why not", flex=True))
 _FLAT_KEYS = (
     *("rank", "member", "node", "pool", "gpu_model", "gpus", "fragmentation_before", "fragmentation_after"),
-    *("stranded_delta_milligpu", "blocked_shapes"),
+    *("stranded_delta_milligpu", "blocked_shapes", "mixed_generations"),
 )
 
 
 def placement_report(advice: PlacementAdvice, document: dict[str, Any]) -> Report:
     """What `gpuwatch place` prints; `document` is the placement document of the same advice."""
     sections: list[Section] = [Lines(title="Placement", lines=tuple(_sentences(advice)))]
+    if advice.gpu_memory is not None:
+        sections += _memory(advice.gpu_memory)
     if advice.choices:
         sections.append(Table(title="Choices", columns=_COLUMNS, rows=tuple(_row(each) for each in advice.choices)))
     if advice.blockers:
@@ -50,13 +59,45 @@ def placement_report(advice: PlacementAdvice, document: dict[str, Any]) -> Repor
 
 def _sentences(advice: PlacementAdvice) -> list[str]:
     if advice.feasible:
-        return [f"It fits. Best first, as policy {advice.policy} ranks."]
+        order = ": cards that suit the need before others, then" if advice.gpu_memory else ","
+        return [f"It fits. Best first{order} as policy {advice.policy} ranks.", *_mixtures(advice)]
     out = ["It does not fit as asked."]
     if advice.fits_by_sum_not_by_shape:
         out.append("Enough GPUs are free in all, but not in this shape: fragmentation keeps it out.")
     if advice.nearest_fix:
         out.append(f"Cheapest change that makes it fit: {advice.nearest_fix}")
     return out
+
+
+def _mixtures(advice: PlacementAdvice) -> list[str]:
+    mixed = [each for each in advice.choices if each.mixed_generations]
+    return [f"Choice {each.rank} mixes card generations: {', '.join(each.mixed_generations)}." for each in mixed]
+
+
+def _memory(need: GpuMemoryNeed) -> list[Section]:
+    lines = [f"Each GPU must have {gib(need.gpu_memory_bytes)} for the job."]
+    if need.formula is not None and need.total_bytes is not None:
+        lines.append(f"{need.formula}; {gib(need.total_bytes)} in all.")
+        lines += [f"Assumed: {each}." for each in need.assumptions]
+    if need.preferred_models:
+        lines.append(f"Cards for a need of this size: {', '.join(need.preferred_models)}.")
+    sections: list[Section] = [Lines(title="GPU memory", lines=tuple(lines))]
+    if need.options:
+        rows = tuple(_option(each) for each in need.options)
+        sections.append(Table(title="Numbers of GPUs", columns=_OPTION_COLUMNS, rows=rows))
+    if need.excluded:
+        cards: tuple[Row, ...] = tuple({"card": card, "why": why} for card, why in need.excluded.items())
+        sections.append(Table(title="Cards that cannot take it", columns=_EXCLUDED_COLUMNS, rows=cards))
+    return sections
+
+
+def _option(option: GpuCountOption) -> Row:
+    return {
+        "gpus": option.gpus,
+        "memory": option.gpu_memory_bytes / GIB,
+        "cards": ", ".join(option.gpu_models) or "none",
+        "nodes": option.nodes,
+    }
 
 
 def _row(choice: PlacementChoice) -> dict[str, Cell]:
@@ -93,6 +134,7 @@ def _flat_rows(choice: PlacementChoice) -> list[dict[str, Cell]]:
             "fragmentation_after": choice.fragmentation_after,
             "stranded_delta_milligpu": choice.stranded_delta_milligpu,
             "blocked_shapes": "; ".join(choice.blocked_shapes),
+            "mixed_generations": " ".join(choice.mixed_generations),
         }
         for member, each in enumerate(choice.assignments)
     ]

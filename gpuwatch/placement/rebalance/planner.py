@@ -1,0 +1,188 @@
+"""Makes the plan: survey, search, a word about the optimum, and what came out, measured by booking the end anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from gpuwatch.fit.booking import Booking, book
+from gpuwatch.fragmentation.report import fragmentation_report
+from gpuwatch.model.evaluation import FragmentationReport
+from gpuwatch.model.mix import DemandMix
+from gpuwatch.model.plan import (
+    Method,
+    MoveCost,
+    PlanLimits,
+    PlanMeasure,
+    RebalancePlan,
+    ShapeGain,
+)
+from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.model.units import MILLI
+from gpuwatch.placement.rebalance.apply import apply_steps
+from gpuwatch.placement.rebalance.exact import exact_steps
+from gpuwatch.placement.rebalance.ground import WAITING_WEIGHT, Ground, Moved, Step
+from gpuwatch.placement.rebalance.previous import left_behind, steps_again
+from gpuwatch.placement.rebalance.prune import pruned, replay
+from gpuwatch.placement.rebalance.search import Search
+from gpuwatch.placement.rebalance.survey import Survey, survey
+from gpuwatch.placement.rebalance.tell import told_steps
+from gpuwatch.placement.rebalance.world import job_before, node_before, touched_nodes
+
+CLEARLY_WORSE_RATIO = 0.9  # a previous plan that still reaches this part of the new one's gain is kept
+
+
+def plan_rebalance(
+    snapshot: ClusterSnapshot,
+    mix: DemandMix,
+    limits: PlanLimits,
+    *,
+    costs: Mapping[str, MoveCost] | None = None,
+    previous: RebalancePlan | None = None,
+    evaluation_id: str = "",
+    progress: Callable[[int, int], None] | None = None,
+) -> RebalancePlan:
+    """A plan for `snapshot` under `limits`. Never raises on data.
+
+    costs: what moving each job loses; a job that is not in it loses nothing. previous: kept while it still stands and
+    is not clearly worse; no job goes back to a node that it left by it. progress(moves so far, moves allowed).
+    """
+    booking = book(snapshot)
+    found = survey(snapshot, booking, mix, limits, costs or {}, left_behind(previous))
+    ground = found.ground
+    start = ground.mark()
+    allowed = ground.budget.moves
+
+    def worth_it(gain: int, hours: float) -> bool:
+        return gain / WAITING_WEIGHT / MILLI * limits.horizon_hours >= hours
+
+    def tell(moves: int) -> None:
+        if progress is not None:
+            progress(moves, allowed)
+
+    Search(ground, limits.least_gain_milligpu, worth_it, tell).run()
+    steps = ground.steps
+    ground.restore(start)
+    steps = pruned(ground, steps, limits.least_gain_milligpu)
+    method: Method = "local_search"
+    best = exact_steps(ground, limits.least_gain_milligpu)
+    sound = best.steps is not None and _sound(ground, best.steps, worth_it)
+    if best.steps is not None and sound and _net(ground, best.steps, limits) > _net(ground, steps, limits):
+        steps, method = best.steps, "exact"
+    kept = steps_again(previous, found) if previous is not None else None
+    if kept and _net(ground, kept, limits) >= CLEARLY_WORSE_RATIO * _net(ground, steps, limits):
+        steps, method = kept, "previous"
+    gap = None if best.value is None else _gap(best.value, _net(ground, steps, limits))
+    return _plan(snapshot, booking, mix, found, steps, limits, method, gap, best.reason, evaluation_id)
+
+
+def _gap(best: float, reached: float) -> float:
+    """The part of the best value that is missed; rounding of the solver is no miss."""
+    return max(0.0, round((best - reached) / best, 6)) if best >= 1 else 0.0
+
+
+def _net(ground: Ground, steps: Sequence[Step], limits: PlanLimits) -> int:
+    """The value that `steps` add, every move charged with the least gain."""
+    mark = ground.mark()
+    before = ground.value()
+    replay(ground, steps)
+    added = ground.value() - before - limits.least_gain_milligpu * sum(isinstance(step, Moved) for step in steps)
+    ground.restore(mark)
+    return added
+
+
+def _sound(ground: Ground, steps: Sequence[Step], worth_it: Callable[[int, float], bool]) -> bool:
+    """Whether the moves as a whole are worth the work that they lose."""
+    hours = sum(ground.pieces[step.piece].price for step in steps if isinstance(step, Moved))
+    mark = ground.mark()
+    before = ground.value()
+    replay(ground, steps)
+    gain = ground.value() - before
+    ground.restore(mark)
+    return worth_it(gain, hours)
+
+
+def _plan(
+    snapshot: ClusterSnapshot,
+    booking: Booking,
+    mix: DemandMix,
+    found: Survey,
+    steps: Sequence[Step],
+    limits: PlanLimits,
+    method: Method,
+    gap: float | None,
+    gap_reason: str | None,
+    evaluation_id: str,
+) -> RebalancePlan:
+    told = told_steps(found, steps)
+    end = apply_steps(snapshot, told)
+    report, report_after = fragmentation_report(booking, mix), fragmentation_report(book(end), mix)
+    before, after = _measure(snapshot, report), _measure(end, report_after)
+    names = {step.job for step in told}
+    return RebalancePlan(
+        evaluation_id=evaluation_id,
+        cluster=snapshot.cluster,
+        limits=limits,
+        steps=told,
+        reason=None if told else _why_nothing(snapshot, found, before),
+        moves=sum(step.kind == "move" for step in told),
+        starts=sum(step.kind == "start" for step in told),
+        allowed_moves=found.ground.budget.moves,
+        running_jobs=found.running_jobs,
+        gpu_hours_lost=sum(step.cost.gpu_hours for step in told if step.cost is not None),
+        started_milligpu=after.allocated_milligpu - before.allocated_milligpu,
+        usable_change_milligpu=after.usable_milligpu - before.usable_milligpu,
+        before=before,
+        after=after,
+        shapes=_shape_gains(report, report_after),
+        method=method if told else "none",
+        optimality_gap_ratio=gap,
+        optimality_reason=gap_reason,
+        refused=found.refused,
+        nodes_before=tuple(node_before(booking.nodes[name]) for name in touched_nodes(told)),
+        jobs_before=tuple(job_before(job) for job in snapshot.jobs if job.id in names),
+    )
+
+
+def _measure(snapshot: ClusterSnapshot, report: FragmentationReport) -> PlanMeasure:
+    scope = report.overall
+    waiting = [job for job in snapshot.jobs if job.phase == "pending" and job.shape.milligpu]
+    return PlanMeasure(
+        allocated_milligpu=_allocated(snapshot),
+        free_milligpu=scope.free_milligpu,
+        usable_milligpu=scope.free_milligpu - scope.stranded_milligpu,
+        stranded_milligpu=scope.stranded_milligpu,
+        fragmentation_index=scope.fragmentation_index,
+        pending_jobs=sum(all(member.node is None for member in job.members) for job in waiting),
+        pending_milligpu=sum(job.shape.milligpu for job in waiting for member in job.members if member.node is None),
+    )
+
+
+def _allocated(snapshot: ClusterSnapshot) -> int:
+    """Held by bound members, counted as asked for."""
+    return sum(
+        job.shape.demanded_milligpu
+        for job in snapshot.jobs
+        if job.phase != "finished"
+        for member in job.members
+        if member.node is not None
+    )
+
+
+def _shape_gains(before: FragmentationReport, after: FragmentationReport) -> tuple[ShapeGain, ...]:
+    return tuple(
+        ShapeGain(shape=a.shape.label, fits_before=a.fits_now, fits_after=b.fits_now)
+        for a, b in zip(before.shapes, after.shapes, strict=True)
+        if a.fits_now != b.fits_now
+    )
+
+
+def _why_nothing(snapshot: ClusterSnapshot, found: Survey, before: PlanMeasure) -> str:
+    if not any(node.gpus for node in snapshot.nodes):
+        return "no_gpus"
+    if not found.waiting and not found.ground.mix.weight.sum():
+        return "no_demand"
+    if not before.free_milligpu:
+        return "nothing_free"
+    if not found.ground.budget.moves:
+        return "no_moves_allowed"
+    return "no_move_gains_enough" if found.ground.pieces else "nothing_movable"

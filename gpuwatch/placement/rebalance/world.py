@@ -1,0 +1,195 @@
+"""What a plan relies on, and whether it still holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Literal
+
+from gpuwatch.fit.booking import BookedNode, Booking, book, node_block_cause
+from gpuwatch.model.jobs import Job
+from gpuwatch.model.plan import JobBefore, NodeBefore, PlanStep, PlanVerdict, RebalancePlan, StepVerdict
+from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.placement.rebalance.apply import undo_steps
+
+
+def node_before(booked: BookedNode) -> NodeBefore:
+    """The state of a node that a plan remembers."""
+    return NodeBefore(
+        name=booked.node.name,
+        takes_work=node_block_cause(booked.node) is None,
+        gpu_indexes=tuple(gpu.index for gpu in booked.node.gpus),
+        gpu_models=tuple(gpu.model for gpu in booked.node.gpus),
+        free_milligpu=tuple(booked.free_milligpu),
+        cpu_free_millicores=booked.cpu_free_millicores,
+        memory_free_bytes=booked.memory_free_bytes,
+    )
+
+
+def job_before(job: Job) -> JobBefore:
+    """The state of a job of one member that a plan remembers."""
+    return JobBefore(
+        job=job.id,
+        fingerprint=fingerprint(job),
+        phase="running" if job.phase == "running" else "pending",
+        pending_reason=job.pending_reason,
+        member=job.members[0],
+    )
+
+
+def fingerprint(job: Job) -> str:
+    """12 hex digits of what the plan relies on in a job. Times and reasons may change without harm."""
+    where = [(m.name, m.node, m.shares, m.devices_known, m.terminating) for m in job.members]
+    text = repr((job.id, job.shape, job.phase, job.pool, job.protected, job.preemptible, where))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def touched_nodes(steps: Iterable[PlanStep]) -> list[str]:
+    """Names of the nodes that steps leave or enter, sorted."""
+    return sorted({name for step in steps for name in (step.source, step.target) if name is not None})
+
+
+def check_plan(plan: RebalancePlan, snapshot: ClusterSnapshot, evaluation_id: str = "") -> PlanVerdict:
+    """Every step of `plan` against `snapshot`, in order: a step whose job is at its target is done, the others must
+    find their job as it was and their target free, after the steps before them."""
+    jobs = {job.id: job for job in snapshot.jobs}
+    before = {each.job: each for each in plan.jobs_before}
+    models = {
+        (node.name, index): model
+        for node in plan.nodes_before
+        for index, model in zip(node.gpu_indexes, node.gpu_models, strict=True)
+    }
+    room = _Room(book(snapshot))
+    verdicts: list[StepVerdict] = []
+    for step in plan.steps:
+        job = jobs.get(step.job)
+        if job is not None and _is_done(step, job):
+            verdicts.append(_verdict(step, "done"))
+            continue
+        fault = _job_fault(job, before[step.job]) or room.fault(step, job, models)
+        if fault is None:
+            room.do(step, job)
+        verdicts.append(_verdict(step, "refused" if fault else "ok", fault))
+    sound = next((at for at, each in enumerate(verdicts) if each.verdict == "refused"), len(verdicts))
+    return PlanVerdict(
+        plan_evaluation_id=plan.evaluation_id,
+        evaluation_id=evaluation_id,
+        cluster=snapshot.cluster,
+        valid=sound == len(verdicts),
+        steps=tuple(verdicts),
+        steps_to_do=sum(each.verdict != "done" for each in verdicts),
+        sound_steps=sound,
+        changed_nodes=_changed(plan, verdicts, snapshot),
+    )
+
+
+def _verdict(
+    step: PlanStep, verdict: Literal["ok", "done", "refused"], fault: tuple[str, str] | None = None
+) -> StepVerdict:
+    code, detail = fault or (None, None)
+    return StepVerdict(order=step.order, kind=step.kind, job=step.job, verdict=verdict, reason=code, detail=detail)
+
+
+def _is_done(step: PlanStep, job: Job) -> bool:
+    if len(job.members) != 1:
+        return False
+    member = job.members[0]
+    gpus = tuple(sorted(share.gpu_index for share in member.shares))
+    return job.phase == "running" and member.node == step.target and gpus == tuple(sorted(step.target_gpus))
+
+
+def _job_fault(job: Job | None, was: JobBefore) -> tuple[str, str] | None:
+    if job is None or job.phase == "finished":
+        return "job_gone", f"{was.job} has ended or is not there"
+    if fingerprint(job) == was.fingerprint:
+        return None
+    now = [member.node for member in job.members]
+    if now != [was.member.node]:
+        there = ", ".join(name or "no node" for name in now) or "no node"
+        return "job_moved", f"{was.job} is on {there}, it was on {was.member.node or 'no node'}"
+    if job.protected or job.preemptible is False:
+        return "job_protected", f"{was.job} is no longer to be moved"
+    return "job_changed", f"{was.job} has another shape, phase or devices than the plan knew"
+
+
+class _Room:
+    """Free room while the steps are played."""
+
+    def __init__(self, booking: Booking) -> None:
+        self._nodes = booking.nodes
+        self._left = {
+            (name, gpu.index): free
+            for name, booked in booking.nodes.items()
+            for gpu, free in zip(booked.node.gpus, booked.free_milligpu, strict=True)
+        }
+        self._usable = {
+            (name, gpu.index): ok
+            for name, booked in booking.nodes.items()
+            for gpu, ok in zip(booked.node.gpus, booked.usable, strict=True)
+        }
+        self._models = {(name, gpu.index): gpu.model for name, b in booking.nodes.items() for gpu in b.node.gpus}
+        self._cpu = {name: _less(b.cpu_free_millicores, b.cpu_over_millicores) for name, b in booking.nodes.items()}
+        self._memory = {name: _less(b.memory_free_bytes, b.memory_over_bytes) for name, b in booking.nodes.items()}
+
+    def fault(
+        self, step: PlanStep, job: Job | None, models: dict[tuple[str, int], str | None]
+    ) -> tuple[str, str] | None:
+        booked = self._nodes.get(step.target)
+        if booked is None:
+            return "node_gone", f"{step.target} is not in the snapshot"
+        cause = node_block_cause(booked.node)
+        if cause is not None:
+            return "node_blocked", f"{step.target} takes no work: {cause}"
+        for index in step.target_gpus:
+            at = step.target, index
+            if at not in self._left or self._models[at] != models.get(at):
+                return "gpu_changed", f"{step.target} GPU {index} is not the card that the plan knew"
+            if not self._usable[at]:
+                return "gpu_unusable", f"{step.target} GPU {index} is unhealthy or in MIG mode"
+            if self._left[at] < step.milligpu_per_gpu:
+                return "target_taken", (
+                    f"{step.target} GPU {index} has {self._left[at]} thousandths free of {step.milligpu_per_gpu}"
+                )
+        if job is None or step.source == step.target:
+            return None
+        for what, free, asked in (
+            ("cpu", self._cpu[step.target], job.shape.cpu_millicores),
+            ("memory", self._memory[step.target], job.shape.memory_bytes),
+        ):
+            if free is not None and free < asked:
+                return f"{what}_lacking", f"{step.target} has {free} of {asked} {_UNITS[what]} free"
+        return None
+
+    def do(self, step: PlanStep, job: Job | None) -> None:
+        for index in step.target_gpus:
+            self._left[step.target, index] -= step.milligpu_per_gpu
+        for index in step.source_gpus:
+            if step.source is not None and self._usable.get((step.source, index)):
+                self._left[step.source, index] += step.milligpu_per_gpu
+        if job is None:
+            return
+        for amounts, asked in ((self._cpu, job.shape.cpu_millicores), (self._memory, job.shape.memory_bytes)):
+            _add(amounts, step.target, -asked)
+            if step.source is not None:
+                _add(amounts, step.source, asked)
+
+
+_UNITS = {"cpu": "millicores", "memory": "bytes"}
+
+
+def _less(free: int | None, over: int) -> int | None:
+    return None if free is None else free - over
+
+
+def _add(amounts: dict[str, int | None], name: str, amount: int) -> None:
+    known = amounts.get(name)
+    if known is not None:
+        amounts[name] = known + amount
+
+
+def _changed(plan: RebalancePlan, verdicts: list[StepVerdict], snapshot: ClusterSnapshot) -> tuple[str, ...]:
+    """Touched nodes that differ from what the plan knew, leaving out what its own done steps changed."""
+    done = [step for step, told in zip(plan.steps, verdicts, strict=True) if told.verdict == "done"]
+    booking = book(undo_steps(snapshot, plan, done))
+    now = {name: node_before(booked) for name, booked in booking.nodes.items()}
+    return tuple(was.name for was in plan.nodes_before if now.get(was.name) != was)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from gpuwatch.advice.advise import RULE_FAILED, AdviceContext, advise
+from gpuwatch.advice.move_costs import move_costs, with_commands
 from gpuwatch.counting.waterfall import waterfalls
 from gpuwatch.demand.mix import demand_mix
 from gpuwatch.demand.pending import pending_demand
@@ -24,8 +25,10 @@ from gpuwatch.model.evaluation import Evaluation, StageFailure
 from gpuwatch.model.history import History
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementAdvice, PlacementRequest
+from gpuwatch.model.plan import PlanLimits, RebalancePlan
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
+from gpuwatch.placement.rebalance.planner import plan_rebalance
 from gpuwatch.placement.what_if import WhatIf
 
 T = TypeVar("T")
@@ -127,6 +130,33 @@ class Placements:
                 kept = (snapshot, settings, WhatIf(book(snapshot), demand_mix(snapshot, settings)))
                 self._kept = kept
             return kept[2]
+
+
+def rebalance(
+    snapshot: ClusterSnapshot,
+    limits: PlanLimits,
+    settings: AnalysisSettings,
+    evaluation_id: str,
+    *,
+    previous: RebalancePlan | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> RebalancePlan:
+    """A migration plan under `limits`, on the same mix that the evaluation used, each move priced and with its lines.
+
+    previous: a plan to keep while it still stands. progress(moves so far, moves allowed) is called now and then.
+    """
+    mix = demand_mix(snapshot, settings)
+    context = AdviceContext(snapshot=snapshot, booking=book(snapshot), mix=mix, settings=settings)
+    plan = plan_rebalance(
+        snapshot,
+        mix,
+        limits,
+        costs=move_costs(context),
+        previous=previous,
+        evaluation_id=evaluation_id,
+        progress=progress,
+    )
+    return with_commands(plan, snapshot)
 
 
 def evaluation_id(snapshot: ClusterSnapshot, history: History, settings: AnalysisSettings) -> str:

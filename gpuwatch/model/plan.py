@@ -44,8 +44,9 @@ class MoveCost:
 class PlanStep:
     """One step. What it names is free at that moment, when the steps before it are done.
 
-    started_milligpu and usable_milligpu tell the whole plan up to and with this step: waiting jobs started, and the
-    change of free capacity that the mix can use. Stopping after any step leaves a sound cluster with that gain.
+    started_milligpu, usable_milligpu and stranded_milligpu tell the whole plan up to and with this step: waiting jobs
+    started, and the change of free capacity that the mix can and cannot use. Stopping after any step leaves a sound
+    cluster with that gain.
     """
 
     order: int  # from 1
@@ -64,6 +65,7 @@ class PlanStep:
     cost: MoveCost | None = None  # of a move
     started_milligpu: int = 0
     usable_milligpu: float = 0.0
+    stranded_milligpu: float = 0.0
     gpu_hours_lost: float = 0.0
     undo: str = ""
     commands: tuple[Command, ...] = ()

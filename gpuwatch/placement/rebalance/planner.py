@@ -128,7 +128,7 @@ def _plan(
         starts=sum(step.kind == "start" for step in told),
         allowed_moves=found.ground.budget.moves,
         running_jobs=found.running_jobs,
-        gpu_hours_lost=sum(step.cost.gpu_hours for step in told if step.cost is not None),
+        gpu_hours_lost=told[-1].gpu_hours_lost if told else 0.0,
         started_milligpu=after.allocated_milligpu - before.allocated_milligpu,
         usable_change_milligpu=after.usable_milligpu - before.usable_milligpu,
         before=before,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpuwatch.model.jobs import Job
 from gpuwatch.model.plan import PlanStep
@@ -14,7 +15,7 @@ def told_steps(found: Survey, steps: Sequence[Step]) -> tuple[PlanStep, ...]:
     """`steps` played on the survey's ground, which is left as it was."""
     ground = found.ground
     mark = ground.mark()
-    usable_at_first = int(ground.usable.sum())
+    usable_at_first, free_at_first = int(ground.usable.sum()), int(ground.states.left.sum())
     starting = [list(ids) for ids in found.waiting]
     out: list[PlanStep] = []
     started = 0
@@ -27,12 +28,22 @@ def told_steps(found: Survey, steps: Sequence[Step]) -> tuple[PlanStep, ...]:
             job = found.jobs[starting[step.which].pop(0)]
             started += ground.queue.asks[step.which].milligpu
         usable = int(ground.usable.sum()) - usable_at_first
-        out.append(_told(found, step, job, len(out) + 1, started, usable))
+        stranded = int(ground.states.left.sum()) - free_at_first - usable
+        told = _told(found, step, job, len(out) + 1)
+        out.append(
+            replace(
+                told,
+                started_milligpu=started,
+                usable_milligpu=float(usable),
+                stranded_milligpu=float(stranded),
+                gpu_hours_lost=round(ground.gpu_hours, 3),
+            )
+        )
     ground.restore(mark)
     return tuple(out)
 
 
-def _told(found: Survey, step: Step, job: Job, order: int, started: int, usable: int) -> PlanStep:
+def _told(found: Survey, step: Step, job: Job, order: int) -> PlanStep:
     ground = found.ground
     names = ground.columns.names
     moved = isinstance(step, Moved)
@@ -59,9 +70,6 @@ def _told(found: Survey, step: Step, job: Job, order: int, started: int, usable:
         target=names[step.row],
         target_gpus=_indexes(ground, step.row, step.devices),
         cost=found.costs.get(job.id, NO_COST) if moved else None,
-        started_milligpu=started,
-        usable_milligpu=float(usable),
-        gpu_hours_lost=ground.gpu_hours,
         undo=_undo(job, source, source_gpus),
     )
 

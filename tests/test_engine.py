@@ -121,13 +121,13 @@ def test_a_broken_rule_is_named_among_the_failures_and_the_others_stand(monkeypa
     assert [(f.stage, f.code, f.detail) for f in found.failures] == [
         ("advice", "rule_failed", "idle_held: OverflowError: date value out of range")
     ]
-    assert {r.rule for r in found.recommendations} == {"tier_mismatch", "consolidate"}
+    assert {r.rule for r in found.recommendations} == {"tier_mismatch", "consolidate", "mig_repartition"}
 
 
 def test_the_planted_cases_are_found() -> None:
     world = simulate(seed=7, taken_at=NOW)
     found = evaluated(world.snapshot, world.history)
-    assert {r.rule for r in found.recommendations} == {"idle_held", "tier_mismatch", "consolidate"}
+    assert {r.rule for r in found.recommendations} == {"idle_held", "tier_mismatch", "consolidate", "mig_repartition"}
     for item in found.recommendations:
         assert item.evidence
         assert item.commands

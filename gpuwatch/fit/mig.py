@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from gpuwatch.fit.booking import BookedNode, node_block_cause
 from gpuwatch.model.catalogue import MigGeometry, MigProfile, mig_geometry
@@ -84,7 +84,7 @@ def starts(geometry: MigGeometry, layout: Iterable[Slot], profile: str) -> tuple
     return tuple(start for start in wanted.placements if taken.fits(geometry, wanted, start))
 
 
-@cache
+@lru_cache(maxsize=64)
 def layouts(geometry: MigGeometry, kinds: tuple[str, ...]) -> tuple[Layout, ...]:
     """Every legal layout of instances of the profiles `kinds`, the empty one included, sorted."""
     return tuple(sorted(tuple(sorted(layout)) for layout in _grown(geometry, kinds, Taken(), 0)))

@@ -13,6 +13,7 @@ class MigAsk:
 
     profile: str
     count: int
+    together: int = 1  # so many of them at a time on one node
     pool: str | None = None  # None: any
     gpu_models: tuple[str, ...] = ()  # empty: any
     jobs: tuple[str, ...] = ()  # who waits for them, where the demand was read from a queue

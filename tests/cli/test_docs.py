@@ -47,7 +47,7 @@ def test_every_example_is_a_command_with_options_of_its_own() -> None:
     assert len(examples) >= 10
     for example in examples:
         words = shlex.split(example)
-        name = " ".join(words[:3]) if words[1] == "snapshot" else " ".join(words[:2])
+        name = next(name for name in (" ".join(words[:3]), " ".join(words[:2])) if name in COMMANDS)
         known = {opt for param in COMMANDS[name].params for opt in param.opts}
         assert {word for word in words if word.startswith("-")} <= known, example
 

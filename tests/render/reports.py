@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from gpuwatch.advice.mig_steps import steps
 from gpuwatch.counting.traps import traps
 from gpuwatch.fit.booking import book
 from gpuwatch.model.cluster import MigInstance
+from gpuwatch.placement.mig.asks import asks_of
+from gpuwatch.placement.mig.cluster import plan_for
+from gpuwatch.placement.mig.devices import Limits
 from gpuwatch.render.documents import placement_document
 from gpuwatch.render.report import Report
 from gpuwatch.render.reports.doctor import doctor_report
 from gpuwatch.render.reports.forecast import forecast_report
 from gpuwatch.render.reports.fragmentation import fragmentation_report
+from gpuwatch.render.reports.mig import mig_plan_report
 from gpuwatch.render.reports.once import once_report
 from gpuwatch.render.reports.placement import placement_report
 from gpuwatch.render.reports.recommendations import recommendations_report
@@ -50,6 +55,8 @@ def every_report() -> dict[str, Report]:
     advice = evaluation.recommendations
     placed, refused = a_placement(), a_placement(feasible=False)
     booking = book(SNAPSHOT)
+    asked = {"3g.40gb": 2, "1g.10gb": 1, "7g.80gb": 2}
+    plan = plan_for(SNAPSHOT, asks_of(asked), Limits(include_busy=True))
     return {
         "fragmentation": fragmentation_report(evaluation),
         "fragmentation_partial": fragmentation_report(partial),
@@ -59,6 +66,7 @@ def every_report() -> dict[str, Report]:
         "recommend_none": recommendations_report(partial, ()),
         "place": placement_report(placed, placement_document(placed, evaluation)),
         "place_refused": placement_report(refused, placement_document(refused, evaluation)),
+        "mig_plan": mig_plan_report(plan, steps(plan.devices, SNAPSHOT.jobs), evaluation),
         "once": once_report(evaluation),
         "doctor": doctor_report(evaluation, SNAPSHOT, traps(SNAPSHOT, booking)),
         "doctor_partial": doctor_report(partial, SNAPSHOT, None),

@@ -9,6 +9,7 @@ from gpuwatch.demand.series import asked
 from gpuwatch.errors import InputError
 from gpuwatch.model.catalogue import MigGeometry
 from gpuwatch.model.history import ALL_POOLS
+from gpuwatch.model.jobs import Job
 from gpuwatch.model.mig import MigAsk
 from gpuwatch.model.snapshot import ClusterSnapshot
 
@@ -31,24 +32,37 @@ def asks_of(demand: Mapping[str, int]) -> tuple[MigAsk, ...]:
 def waiting_asks(snapshot: ClusterSnapshot, allow_training: bool = False) -> tuple[tuple[MigAsk, ...], tuple[str, ...]]:
     """The asks of all MIG jobs that wait, joined where pool, models and profile are the same; and the ids of training
     jobs that were left out. A gated job asks for nothing yet."""
-    counts: dict[tuple[str, str | None, tuple[str, ...]], int] = defaultdict(int)
-    jobs: dict[tuple[str, str | None, tuple[str, ...]], list[str]] = defaultdict(list)
+    parts: list[tuple[Job, str, int]] = []
     kept_off: list[str] = []
     for part in asked(snapshot):
-        shape = part.job.shape
-        if part.state != "pending" or not shape.mig_profile or shape.gpus <= 0:
+        if part.state != "pending" or not part.job.shape.mig_profile:
             continue
         if part.job.kind == TRAINING and not allow_training:
             kept_off.append(part.job.id)
-            continue
-        key = shape.mig_profile, None if part.pool == ALL_POOLS else part.pool, shape.gpu_models
-        counts[key] += part.members * shape.gpus
-        jobs[key].append(part.job.id)
-    found = tuple(
-        MigAsk(profile=key[0], count=counts[key], pool=key[1], gpu_models=key[2], jobs=tuple(sorted(jobs[key])))
-        for key in sorted(counts, key=lambda key: (key[0], key[1] or "", key[2]))
+        else:
+            parts.append((part.job, part.pool, part.members))
+    return joined(parts), tuple(sorted(kept_off))
+
+
+def joined(waiting: Iterable[tuple[Job, str, int]]) -> tuple[MigAsk, ...]:
+    """The asks of jobs with the pool that they want and their waiting members; those that want the same are one ask."""
+    found: dict[tuple[str, str, tuple[str, ...], int], list[tuple[str, int]]] = defaultdict(list)
+    for job, pool, members in waiting:
+        shape = job.shape
+        if shape.mig_profile and shape.gpus > 0 and members:
+            key = shape.mig_profile, "" if pool == ALL_POOLS else pool, shape.gpu_models, shape.gpus
+            found[key].append((job.id, members * shape.gpus))
+    return tuple(
+        MigAsk(
+            profile=profile,
+            count=sum(count for _, count in parts),
+            together=gpus,
+            pool=pool or None,
+            gpu_models=models,
+            jobs=tuple(sorted({job for job, _ in parts})),
+        )
+        for (profile, pool, models, gpus), parts in sorted(found.items())
     )
-    return found, tuple(sorted(kept_off))
 
 
 def check_profiles(asks: Iterable[MigAsk], geometries: Mapping[str, Iterable[MigGeometry]]) -> None:

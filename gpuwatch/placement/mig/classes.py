@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from gpuwatch.model.cluster import MigInstance
 from gpuwatch.model.mig import MigAsk
 from gpuwatch.placement.mig.devices import Device
 from gpuwatch.placement.mig.options import Counts, Option, options_of
@@ -63,45 +62,29 @@ class Choice:
             [[0] * len(group.options) for group in problem.classes], [[0] * len(problem.classes) for _ in problem.asks]
         )
 
-    def met(self, problem: Problem) -> int:
-        """Compute slices of the demand that are met."""
-        return sum(problem.worth(ask) * sum(row) for ask, row in zip(problem.asks, self.meets, strict=True))
-
 
 def problem_of(asks: tuple[MigAsk, ...], devices: list[Device]) -> Problem:
     """Groups the devices and lists what could be made of each class."""
     profiles = tuple(dict.fromkeys(ask.profile for ask in asks))
     groups: dict[tuple[object, ...], list[Device]] = defaultdict(list)
     for device in devices:
-        groups[_likeness(device, asks)].append(device)
+        groups[device.likeness].append(device)
     classes = []
     for alike in groups.values():
-        takes = tuple(_takes(alike[0], ask) for ask in asks)
-        wanted = [sum(a.count for a, ok in zip(asks, takes, strict=True) if ok and a.profile == p) for p in profiles]
+        may = tuple(takes(alike[0], ask) for ask in asks)
+        wanted = [sum(a.count for a, ok in zip(asks, may, strict=True) if ok and a.profile == p) for p in profiles]
         # A device has fewer slices than this of anything: the cap keeps equal questions equal.
         most = tuple(min(count, alike[0].geometry.compute_slices) for count in wanted)
-        classes.append(DeviceClass(tuple(alike), options_of(alike[0], profiles, most), takes))
-    return Problem(asks, profiles, _weights(profiles, devices), tuple(classes))
+        classes.append(DeviceClass(tuple(alike), options_of(alike[0], profiles, most), may))
+    return Problem(asks, profiles, weights_of(profiles, devices), tuple(classes))
 
 
-def _likeness(device: Device, asks: tuple[MigAsk, ...]) -> tuple[object, ...]:
-    def stands(instances: tuple[MigInstance, ...]) -> tuple[object, ...]:
-        return tuple((each.profile, each.placement_start) for each in instances)
-
-    return (
-        device.geometry,
-        stands(device.held),
-        stands(device.idle),
-        device.enable_mig,
-        bool(device.drain),
-        tuple(_takes(device, ask) for ask in asks),
-    )
-
-
-def _takes(device: Device, ask: MigAsk) -> bool:
+def takes(device: Device, ask: MigAsk) -> bool:
+    """Whether the ask may use the device, whatever stands on it."""
     return ask.pool in (None, device.pool) and (not ask.gpu_models or device.model in ask.gpu_models)
 
 
-def _weights(profiles: tuple[str, ...], devices: list[Device]) -> Counts:
+def weights_of(profiles: tuple[str, ...], devices: list[Device]) -> Counts:
+    """Compute slices of each profile; 1 for one that no device has."""
     known = {p.name: p.compute_slices for device in devices for p in device.geometry.profiles}
     return tuple(known.get(profile, 1) for profile in profiles)

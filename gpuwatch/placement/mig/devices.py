@@ -46,6 +46,13 @@ class Device:
         """Nobody holds any of it."""
         return not self.held and not self.drain
 
+    @property
+    def likeness(self) -> tuple[object, ...]:
+        """Equal for devices that differ in name only."""
+        stands = [tuple((each.profile, each.placement_start) for each in some) for some in (self.held, self.idle)]
+        cut = tuple(profile.name for profile in self.geometry.profiles)  # with the model it tells the geometry
+        return self.pool, self.model, cut, *stands, self.enable_mig, bool(self.drain)
+
     def spot(self, instance: MigInstance) -> MigSpot:
         """The instance as the plan tells it."""
         return MigSpot(

@@ -17,8 +17,18 @@ from gpuwatch.fit.columns import FloatArray
 from gpuwatch.placement.mig.classes import Choice, DeviceClass, Problem
 from gpuwatch.placement.mig.options import Option
 
-MAX_VARIABLES = 30_000  # more than this is left to the greedy choice
-_SECONDS = 20.0  # for one aim; a part of it without proof is no exact answer
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much work one aim is worth before the greedy choice answers instead."""
+
+    columns: int  # larger programs are not tried
+    nodes: int  # of the search tree
+    seconds: float | None  # None: no clock, so that equal questions have equal answers on every machine
+
+
+THOROUGH = Effort(columns=30_000, nodes=1_000_000, seconds=20.0)
+QUICK = Effort(columns=3_000, nodes=1_000, seconds=None)
 _WHOLE = 0.5  # aims are whole numbers: this much slack keeps a reached one reached
 
 Cost = Callable[[DeviceClass, Option], int]
@@ -79,8 +89,8 @@ class Program:
         """Adds low <= row x columns <= high."""
         self.rows.append(({int(at): float(row[at]) for at in np.flatnonzero(row)}, low, high))
 
-    def solve(self, objective: FloatArray, *, relaxed: bool = False) -> Any:
-        """scipy's answer to minimizing `objective`; `relaxed` lets columns be broken numbers."""
+    def solve(self, objective: FloatArray, effort: Effort | None = None) -> Any:
+        """scipy's answer to minimizing `objective` in whole numbers; without `effort`, in broken ones."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
         from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
@@ -91,9 +101,9 @@ class Program:
         return milp(
             objective,
             constraints=limits,
-            integrality=np.zeros(self.size) if relaxed else np.ones(self.size),
+            integrality=np.zeros(self.size) if effort is None else np.ones(self.size),
             bounds=Bounds(0, np.inf),
-            options={"time_limit": _SECONDS, "mip_rel_gap": 0.0},
+            options=_options(effort),
         )
 
     def choice(self, columns: FloatArray) -> Choice:
@@ -133,16 +143,23 @@ class Program:
                     self.rows.append((row, -np.inf, 0.0))
 
 
-def best_choice(problem: Problem) -> Choice | None:
-    """The proven best choice; None when it is too large, was not proven in time, or scipy is not installed."""
+def _options(effort: Effort | None) -> dict[str, float]:
+    if effort is None:
+        return {}
+    clock = {} if effort.seconds is None else {"time_limit": effort.seconds}
+    return {"mip_rel_gap": 0.0, "node_limit": effort.nodes, **clock}
+
+
+def best_choice(problem: Problem, effort: Effort = THOROUGH) -> Choice | None:
+    """The proven best choice; None when it takes more than `effort`, or scipy is not installed."""
     program = Program(problem)
     if not program.options or not program.flows:
         return Choice.none(problem)
-    if program.size > MAX_VARIABLES:
+    if program.size > effort.columns:
         return None
     met = program.met()
     try:
-        found = program.solve(-met)
+        found = program.solve(-met, effort)
     except ImportError:
         return None
     if found.status != 0:
@@ -152,7 +169,7 @@ def best_choice(problem: Problem) -> Choice | None:
         row = program.aim(cost)
         if not row.any():
             continue
-        better = program.solve(row)
+        better = program.solve(row, effort)
         if better.status != 0:
             return None
         found = better
@@ -170,13 +187,13 @@ def bounds(problem: Problem, met_at_least: int) -> tuple[int | None, int | None]
     for at, (ask, _) in enumerate(program.flows, start=len(program.options)):
         worth[at] = problem.worth(problem.asks[ask])
     try:
-        most = program.solve(-worth, relaxed=True)
+        most = program.solve(-worth)
     except ImportError:
         return None, None
     if most.status != 0:
         return None, None
     program.fix(worth, met_at_least - _WHOLE / 1000, np.inf)
-    fewest = program.solve(program.aim(lambda group, option: group.loses), relaxed=True)
+    fewest = program.solve(program.aim(lambda group, option: group.loses))
     lost = int(np.ceil(fewest.fun - 1e-6)) if fewest.status == 0 else None
     return int(np.floor(-most.fun + 1e-6)), lost
 

@@ -2,62 +2,98 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpuwatch.fit.columns import BoolArray, IntArray
 from gpuwatch.placement.mig.classes import Choice, DeviceClass, Problem
-from gpuwatch.placement.mig.options import Counts, Option
+from gpuwatch.placement.mig.options import Counts
 
 
 def greedy_choice(problem: Problem) -> Choice:
     """Takes, again and again, the option that meets most of what is left at the lowest harm."""
-    left = [ask.count for ask in problem.asks]
-    free = [len(group.devices) for group in problem.classes]
-    chosen = Choice.none(problem)
+    state = _State(problem)
     for harm in sorted({_harm(group) for group in problem.classes}):
-        while (best := _best(problem, harm, left, free)) is not None:
-            c, o = best
-            given = served(problem, problem.classes[c], problem.classes[c].options[o].serves, left)
-            # As many equal devices at once as give just as much.
-            times = min([free[c], *(left[a] // amount for a, amount in enumerate(given) if amount)])
-            chosen.counts[c][o] += times
-            free[c] -= times
-            for a, amount in enumerate(given):
-                left[a] -= times * amount
-                chosen.meets[a][c] += times * amount
-    return chosen
+        allowed = np.array([_harm(problem.classes[c]) == harm for c, _ in state.pairs], dtype=np.bool_)
+        while (best := state.best(allowed)) is not None:
+            state.take(*best)
+    return state.chosen
 
 
-def served(problem: Problem, group: DeviceClass, serves: Counts, left: list[int]) -> Counts:
-    """How many instances each ask gets of one device, those first that have the fewest other places."""
-    supply = dict(zip(problem.profiles, serves, strict=True))
-    given = [0] * len(problem.asks)
-    for a in sorted(range(len(problem.asks)), key=lambda a: (sum(g.takes[a] for g in problem.classes), a)):
-        ask = problem.asks[a]
-        if group.takes[a]:
-            given[a] = min(left[a], supply[ask.profile])
-            supply[ask.profile] -= given[a]
-    return tuple(given)
+@dataclass(slots=True)
+class _State:
+    """All options of all classes as rows, and what is left of devices and asks."""
 
+    problem: Problem
+    pairs: list[tuple[int, int]] = field(init=False)  # class, option
+    chosen: Choice = field(init=False)
+    _group: IntArray = field(init=False)  # (rows,) class
+    _serves: IntArray = field(init=False)  # (rows, profiles)
+    _takes: IntArray = field(init=False)  # (classes, asks) 1 where a class may serve
+    _cost: list[tuple[int, ...]] = field(init=False)
+    _free: IntArray = field(init=False)  # (classes,) devices
+    _left: IntArray = field(init=False)  # (asks,) instances
+    _narrow: list[int] = field(init=False)  # asks, those with the fewest places first
 
-def _best(problem: Problem, harm: tuple[int, int, int], left: list[int], free: list[int]) -> tuple[int, int] | None:
-    """(class, option) that meets most; None when nothing at this harm meets anything."""
-    found = max(
-        (
-            (_worth(problem, group, option, left), tuple(-cost for cost in option.cost()), -c, -o)
-            for c, group in enumerate(problem.classes)
-            if free[c] and _harm(group) == harm
-            for o, option in enumerate(group.options)
-        ),
-        default=None,
-    )
-    return (-found[2], -found[3]) if found is not None and found[0][0] > 0 else None
+    def __post_init__(self) -> None:
+        classes, asks = self.problem.classes, self.problem.asks
+        self.pairs = [(c, o) for c, group in enumerate(classes) for o in range(len(group.options))]
+        self.chosen = Choice.none(self.problem)
+        self._group = np.array([c for c, _ in self.pairs], dtype=np.int64)
+        rows = [classes[c].options[o].serves for c, o in self.pairs]
+        self._serves = np.array(rows, dtype=np.int64).reshape(len(rows), len(self.problem.profiles))
+        self._takes = np.array([group.takes for group in classes], dtype=np.int64).reshape(len(classes), len(asks))
+        self._cost = [classes[c].options[o].cost() for c, o in self.pairs]
+        self._free = np.array([len(group.devices) for group in classes], dtype=np.int64)
+        self._left = np.array([ask.count for ask in asks], dtype=np.int64)
+        places = self._takes.sum(axis=0)
+        self._narrow = sorted(range(len(asks)), key=lambda a: (int(places[a]), a))
+
+    def best(self, allowed: BoolArray) -> tuple[int, int] | None:
+        """(class, option) that meets most, with the least that nobody asks for, at the lowest cost; None when nothing
+        among the `allowed` rows meets anything."""
+        if not self.pairs:
+            return None
+        asked = self._takes @ self._by_profile()
+        given = np.minimum(self._serves, asked[self._group])
+        worth = given @ np.array(self.problem.weights, dtype=np.int64)
+        worth = np.where(allowed & (self._free[self._group] > 0), worth, 0)
+        most = int(worth.max())
+        if most <= 0:
+            return None
+        spare = (self._serves - given).sum(axis=1)
+        tied = np.flatnonzero(worth == most)
+        return self.pairs[min(tied, key=lambda at: (spare[at], self._cost[at], at))]
+
+    def take(self, c: int, o: int) -> None:
+        """Makes as many devices of a class that, at once, as each give just as much."""
+        given = self._served(c, self.problem.classes[c].options[o].serves)
+        times = min([int(self._free[c]), *(int(self._left[a]) // n for a, n in enumerate(given) if n)])
+        self.chosen.counts[c][o] += times
+        self._free[c] -= times
+        for a, amount in enumerate(given):
+            self._left[a] -= times * amount
+            self.chosen.meets[a][c] += times * amount
+
+    def _served(self, c: int, serves: Counts) -> list[int]:
+        """What each ask gets of one device, those first that have the fewest other places."""
+        supply = dict(zip(self.problem.profiles, serves, strict=True))
+        given = [0] * len(self.problem.asks)
+        for a in self._narrow:
+            profile = self.problem.asks[a].profile
+            if self._takes[c, a]:
+                given[a] = min(int(self._left[a]), supply[profile])
+                supply[profile] -= given[a]
+        return given
+
+    def _by_profile(self) -> IntArray:
+        """(asks, profiles) what is left, in the column of its profile."""
+        out = np.zeros((len(self.problem.asks), len(self.problem.profiles)), dtype=np.int64)
+        for a, ask in enumerate(self.problem.asks):
+            out[a, self.problem.profiles.index(ask.profile)] = self._left[a]
+        return out
 
 
 def _harm(group: DeviceClass) -> tuple[int, int, int]:
     return group.drains, group.enables, group.loses
-
-
-def _worth(problem: Problem, group: DeviceClass, option: Option, left: list[int]) -> tuple[int, int]:
-    """Compute slices met, then fewest instances that nobody asks for."""
-    given = served(problem, group, option.serves, left)
-    return sum(problem.worth(ask) * n for ask, n in zip(problem.asks, given, strict=True)), sum(given) - sum(
-        option.serves
-    )

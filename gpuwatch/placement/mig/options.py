@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import combinations
 
 from gpuwatch.fit.mig import Layout, Slot, Taken, arrangements, taken_by
@@ -110,7 +110,7 @@ def creations(
     return common or {}
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _creations(
     geometry: MigGeometry, taken: Taken, names: tuple[str, ...], most: Counts
 ) -> dict[Counts, tuple[Layout, int]]:
@@ -131,7 +131,7 @@ def _creations(
     return found
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _later(geometry: MigGeometry, taken: Taken) -> int:
     return max(
         (size(p) for p in geometry.profiles if any(taken.fits(geometry, p, start) for start in p.placements)),

@@ -14,6 +14,7 @@ from gpuwatch.model.mig import MigPlan
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.mig.asks import asks_of
 from gpuwatch.placement.mig.devices import Limits, devices_of
+from gpuwatch.placement.mig.exact import THOROUGH
 from gpuwatch.placement.mig.plan import plan_layouts
 from tests.builders import a_gpu, a_node, a_shape, a_snapshot
 from tests.reference import mig as plain
@@ -50,7 +51,7 @@ def on(node: str, gpu: Gpu, id_: str, **fields) -> Job:
 
 def planned(snapshot: ClusterSnapshot, demand: dict[str, int], exact: bool = True, **limits) -> MigPlan:
     devices, out = devices_of(book(snapshot), Limits(**limits))
-    return plan_layouts(asks_of(demand), devices, out, exact=exact)
+    return plan_layouts(asks_of(demand), devices, out, effort=THOROUGH if exact else None)
 
 
 def random_cut(rng: random.Random, count: int) -> tuple[ClusterSnapshot, list[tuple[tuple, tuple]]]:

@@ -9,12 +9,15 @@ import pytest
 
 from gpuwatch.errors import InputError
 from gpuwatch.fit.booking import book
+from gpuwatch.fit.feasible import fits, room
 from gpuwatch.fit.mig import arrangements, geometry_of
 from gpuwatch.model.cluster import Activity
 from gpuwatch.model.mig import MigAsk
+from gpuwatch.placement.mig.after import node_after
 from gpuwatch.placement.mig.asks import asks_of, check_profiles, waiting_asks
 from gpuwatch.placement.mig.devices import Limits, devices_of, empty_devices
-from gpuwatch.placement.mig.plan import in_the_way, plan_layouts
+from gpuwatch.placement.mig.plan import plan_layouts
+from gpuwatch.placement.mig.unmet import in_the_way
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot, busy
 from tests.placement.mig.clusters import NAMES, a_cut, an_instance, applied, on, places, planned, random_cut
 from tests.reference import mig as plain
@@ -230,7 +233,7 @@ def test_pools_and_models_of_an_ask_are_kept():
     plan = plan_layouts(asks, devices)
     assert [(answer.created, answer.unmet) for answer in plan.answers] == [(1, 1), (1, 0)]
     assert [each.node for each in plan.devices] == ["n1", "n3"]
-    fast = plan_layouts((MigAsk(profile="7g.80gb", count=1), *asks[1:]), devices, exact=False)
+    fast = plan_layouts((MigAsk(profile="7g.80gb", count=1), *asks[1:]), devices, effort=None)
     assert fast.unmet == 0
 
 
@@ -246,11 +249,35 @@ def test_the_jobs_that_wait_are_the_demand():
     ]
     asks, off = waiting_asks(a_snapshot(jobs=jobs))
     assert [(ask.profile, ask.count, ask.pool, ask.jobs) for ask in asks] == [
-        ("1g.10gb", 3, "x", ("ml/a", "ml/b")),
+        ("1g.10gb", 1, "x", ("ml/b",)),
+        ("1g.10gb", 2, "x", ("ml/a",)),
         ("3g.40gb", 1, None, ("ml/c",)),
     ]
     assert off == ("ml/t",)
     assert waiting_asks(a_snapshot(jobs=jobs), allow_training=True)[1] == ()
+
+
+def test_instances_that_one_member_needs_come_to_one_node():
+    used = a_cut(0, an_instance(3, "3g.40gb", 4), an_instance(4, "1g.10gb", 0))
+    nodes = [a_node("n1", [used]), a_node("n2", [a_cut(0)])]
+    snapshot = a_snapshot(*nodes, jobs=[on("n1", used, "3"), on("n1", used, "4")])
+    devices, _ = devices_of(book(snapshot), Limits())
+    pair = MigAsk(profile="2g.20gb", count=2, together=2)
+    plan = plan_layouts((pair,), devices)
+    assert ([each.node for each in plan.devices], plan.method, plan.unmet) == (["n2"], "greedy", 0)
+    assert (plan.most_met_slices, plan.fewest_free_gpus_lost) == (4, 1)
+    both = plan_layouts((pair, MigAsk(profile="4g.40gb", count=1), MigAsk(profile="2g.20gb", count=1)), devices)
+    assert [(a.created, a.unmet) for a in both.answers] == [(2, 0), (0, 1), (1, 0)]
+    two = plan_layouts((replace(pair, count=6),), devices)
+    assert (two.answers[0].created, two.answers[0].unmet) == (2, 4)
+    free = a_cut(0, an_instance(3, "2g.20gb", 0))
+    devices, _ = devices_of(book(a_snapshot(a_node("n1", [free]))), Limits())
+    ready = plan_layouts((pair, MigAsk(profile="3g.40gb", count=1)), devices)
+    assert [(a.ready, a.created, a.unmet) for a in ready.answers] == [(1, 1, 0), (0, 1, 0)]
+    (layout,) = ready.devices
+    assert ([s.id for s in layout.keep], layout.delete) == (["3"], ())
+    assert sorted((s.profile, s.start) for s in layout.create) == [("2g.20gb", 2), ("3g.40gb", 4)]
+    assert (layout.was_free, layout.largest_before, layout.largest_after) == (True, "3g.40gb", None)
 
 
 def test_demands_without_sense_are_refused():
@@ -277,6 +304,19 @@ def test_a_hundred_empty_devices():
         asks_of({"1g.10gb": 400, "3g.40gb": 80, "2g.20gb": 1, "1g.20gb": 2}), empty_devices("H100-80", 100)
     )
     assert (plan.method, plan.unmet, plan.repartitioned) == ("exact", 0, 92)
+
+
+def test_a_node_after_the_plan_has_room_for_what_was_asked():
+    gpu = a_cut(0, an_instance(3, "1g.10gb", 0), an_instance(4, "3g.40gb", 4))
+    snapshot = a_snapshot(a_node("n1", [gpu, a_gpu(1)]), jobs=[on("n1", gpu, "4")])
+    plan = planned(snapshot, {"4g.40gb": 1, "7g.80gb": 1})
+    before = book(snapshot).nodes["n1"]
+    after = node_after(before, plan.devices)
+    for profile in ("4g.40gb", "7g.80gb"):
+        assert fits(room(before), a_shape(1, mig_profile=profile)) == 0
+        assert fits(room(after), a_shape(1, mig_profile=profile)) == 1
+    assert (room(before).free_milligpu, room(after).free_milligpu) == ([0, 1000], [0, 0])
+    assert after.holds == before.holds
 
 
 def test_undoing_gives_the_layout_back():

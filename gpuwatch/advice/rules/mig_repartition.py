@@ -1,0 +1,249 @@
+"""mig_repartition: jobs wait for MIG slices that nobody has cut, though idle slices or free devices stand there.
+
+See docs/rules/mig_repartition.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from gpuwatch.advice.commands import is_slurm
+from gpuwatch.advice.context import AdviceContext
+from gpuwatch.advice.mig_steps import steps
+from gpuwatch.advice.pricing import recoverable, severity
+from gpuwatch.advice.queries import instant
+from gpuwatch.advice.rule import RULES, Outcome, recommendation_id
+from gpuwatch.fit.feasible import Room, room
+from gpuwatch.fit.mig import geometry_of
+from gpuwatch.model.evaluation import Abstention, Confidence, Evidence, Recommendation, Risk, Scalar, Subject
+from gpuwatch.model.jobs import Job
+from gpuwatch.model.mig import AskAnswer, DeviceLayout, MigPlan, MigSpot
+from gpuwatch.placement.mig.after import node_after
+from gpuwatch.placement.mig.asks import TRAINING, joined
+from gpuwatch.placement.mig.devices import Limits, devices_of
+from gpuwatch.placement.mig.exact import QUICK
+from gpuwatch.placement.mig.plan import plan_layouts
+
+_CONFIDENCE = 0.8
+_STARTS_UNTOLD = 0.7  # factor: the driver chooses the place, and may choose another
+_UNMEASURED = 0.8  # factor: whether a process uses a deleted instance was not measured
+_POD = "namespace,pod,uid,exported_namespace,exported_pod"  # whichever of them the scraper left
+
+
+class MigRepartition:
+    """Cuts idle slices and free devices anew for the jobs that wait for a profile."""
+
+    id = "mig_repartition"
+    title = "Jobs wait for MIG slices that could be cut from idle slices or free GPUs"
+    reads: ClassVar[dict[str, str]] = {
+        "idle_peak_ratio": "an instance without a holder that was busier than this is not deleted",
+    }
+    data: tuple[str, ...] = ("which job holds which instance", "waiting jobs and the profiles they ask for")
+
+    def run(self, context: AdviceContext) -> Outcome:
+        """One joint plan for all that wait, told pool by pool; who would not start by it is told with the reason."""
+        waiting = list(_waiting(context))
+        if not waiting:
+            return Outcome()
+        silent = next((source.name for source in context.snapshot.sources if not source.ok), None)
+        if silent is not None:
+            return Outcome(
+                abstentions=tuple(_abstains(job, "source_silent", f"{silent} did not answer") for job, _ in waiting)
+            )
+        kept_off = [job for job, _ in waiting if job.kind == TRAINING]
+        asks = joined((job, pool, _members(job)) for job, pool in waiting if job.kind != TRAINING)
+        limits = Limits(idle_peak_ratio=context.settings.idle_peak_ratio)
+        plan = plan_layouts(asks, *devices_of(context.booking, limits), effort=QUICK)
+        found = [advice for part in _parts(plan) if (advice := _advice(part, plan, context)) is not None]
+        helped = {job for advice in found for job in advice.unlocks}
+        passed = [_abstains(job, "training", "training is kept off MIG") for job in kept_off]
+        passed += [_why_not(answer, job) for answer in plan.answers for job in answer.ask.jobs if job not in helped]
+        return Outcome(tuple(found), tuple(passed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the plan changes in one pool."""
+
+    pool: str
+    layouts: tuple[DeviceLayout, ...]
+
+
+def _waiting(context: AdviceContext) -> Iterator[tuple[Job, str]]:
+    """Stuck jobs that ask for a profile, with the pool that they ask for."""
+    jobs = {job.id: job for job in context.snapshot.jobs}
+    for (pool, shape, _), ids in context.stuck.items():
+        if shape.mig_profile:
+            yield from ((jobs[name], pool) for name in ids)
+
+
+def _members(job: Job) -> int:
+    return sum(member.node is None for member in job.members)
+
+
+def _parts(plan: MigPlan) -> list[_Part]:
+    pools: dict[str, list[DeviceLayout]] = defaultdict(list)
+    for layout in plan.devices:
+        if layout.create:
+            pools[layout.pool].append(layout)
+    return [_Part(pool, tuple(layouts)) for pool, layouts in sorted(pools.items())]
+
+
+def _advice(part: _Part, plan: MigPlan, context: AdviceContext) -> Recommendation | None:
+    unlocks = context.unlocked(_rooms(part, context))
+    mine = {job for answer in plan.answers for job in answer.ask.jobs}
+    unlocks = tuple(job for job in unlocks if job in mine)
+    if not unlocks:
+        return None
+    jobs = {job.id: job for job in context.snapshot.jobs if job.id in unlocks}
+    worth = recoverable(_worth(part, jobs, context), context.settings, no_watts="repartition_saves_no_energy")
+    models = {layout.gpu_model for layout in part.layouts}
+    nodes = tuple(dict.fromkeys(layout.node for layout in part.layouts))
+    subject = Subject(
+        kind="pool",
+        name=part.pool,
+        pool=part.pool,
+        node=nodes[0] if len(nodes) == 1 else None,
+        gpu_model=next(iter(models)) if len(models) == 1 else None,
+        gpus=tuple(layout.gpu_index for layout in part.layouts) if len(nodes) == 1 else (),
+    )
+    deleted = sum(len(layout.delete) for layout in part.layouts)
+    return Recommendation(
+        id=recommendation_id(MigRepartition.id, subject),
+        rule=MigRepartition.id,
+        severity=severity(worth.gpu_hours_per_week, unlocks=len(unlocks)),
+        confidence=_confidence(part, context),
+        subject=subject,
+        summary=(
+            f"{part.pool}: cutting {len(part.layouts)} GPU(s) on {len(nodes)} node(s) anew lets {len(unlocks)} waiting "
+            f"job(s) start: {_told_counts(part)}"
+        ),
+        recoverable=worth,
+        risk=Risk(
+            disruption=f"no running job is touched; {deleted} idle instance(s) go, and {len(nodes)} node(s) take no "
+            "new work meanwhile",
+            work_lost_seconds=0,
+            basis="only instances that nobody holds are deleted",
+        ),
+        facts=_facts(part, plan),
+        commands=steps(part.layouts, slurm=all(is_slurm(job) for job in jobs.values())),
+        evidence=tuple(_evidence(part, context)),
+        unlocks=unlocks,
+        valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
+    )
+
+
+def _rooms(part: _Part, context: AdviceContext) -> list[Room]:
+    """The room on the pool's changed nodes after the plan."""
+    nodes = dict.fromkeys(layout.node for layout in part.layouts)
+    return [room(node_after(context.booking.nodes[name], part.layouts)) for name in nodes]
+
+
+def _worth(part: _Part, jobs: dict[str, Job], context: AdviceContext) -> dict[str | None, float]:
+    """Device share by model that the started jobs take of what is made; what is made beyond that is worth nothing."""
+    made: dict[str | None, float] = defaultdict(float)
+    instances = 0
+    for layout in part.layouts:
+        gpu = next(g for g in context.booking.nodes[layout.node].node.gpus if g.index == layout.gpu_index)
+        geometry = geometry_of(gpu)
+        for spot in layout.create:
+            profile = geometry.profile(spot.profile) if geometry else None
+            if geometry and profile:
+                made[layout.gpu_model] += profile.compute_slices / geometry.compute_slices
+                instances += 1
+    used = min(instances, sum(_members(job) * job.shape.gpus for job in jobs.values()))
+    return {model: share * used / instances for model, share in made.items()}
+
+
+def _confidence(part: _Part, context: AdviceContext) -> Confidence:
+    number, words = _CONFIDENCE, ["every layout is legal on its card and the jobs fit beside it in the booking"]
+    if any(spot.start is None for layout in part.layouts for spot in layout.create):
+        number *= _STARTS_UNTOLD
+        words.append("starts of the instances that stay are not told")
+    if any(_unmeasured(layout, context) for layout in part.layouts):
+        number *= _UNMEASURED
+        words.append("use of a deleted instance was not measured")
+    return Confidence(value=round(number, 2), basis="; ".join(words))
+
+
+def _unmeasured(layout: DeviceLayout, context: AdviceContext) -> bool:
+    gone = {spot.id for spot in layout.delete}
+    gpu = next(g for g in context.booking.nodes[layout.node].node.gpus if g.index == layout.gpu_index)
+    return any(i.id in gone and (i.activity is None or i.activity.peak_ratio is None) for i in gpu.mig_instances)
+
+
+def _facts(part: _Part, plan: MigPlan) -> dict[str, Scalar]:
+    lost = [layout for layout in part.layouts if layout.was_free]
+    facts: dict[str, Scalar] = {
+        "gpus_repartitioned": len(part.layouts),
+        "wholly_free_gpus_lost": len(lost),
+        "gpus_switched_to_mig": sum(layout.enable_mig for layout in part.layouts),
+        "idle_instances_in_the_way": ", ".join(
+            _named(layout, spot) for layout in part.layouts for spot in layout.delete
+        ),
+        "method": plan.method,
+    }
+    for at, layout in enumerate(part.layouts, 1):
+        made = ", ".join(_spot(spot) for spot in layout.create)
+        facts[f"layout_{at}"] = (
+            f"{layout.node} GPU {layout.gpu_index}: {made}; largest profile left {layout.largest_after or 'none'} "
+            f"(before {layout.largest_before or 'none'})"
+        )
+    return facts
+
+
+def _named(layout: DeviceLayout, spot: MigSpot) -> str:
+    return f"{layout.node} GPU {layout.gpu_index} instance {spot.id} ({_spot(spot)})"
+
+
+def _spot(spot: MigSpot) -> str:
+    return spot.profile if spot.start is None else f"{spot.profile} at {spot.start}"
+
+
+def _told_counts(part: _Part) -> str:
+    counts = Counter(spot.profile for layout in part.layouts for spot in layout.create)
+    return ", ".join(f"{count}x {profile}" for profile, count in sorted(counts.items()))
+
+
+def _evidence(part: _Part, context: AdviceContext) -> Iterator[Evidence]:
+    """Per profile, the pods of any pool that wait for it, from kube-state-metrics."""
+    at = instant(context.snapshot)
+    for profile in sorted({spot.profile for layout in part.layouts for spot in layout.create}):
+        resource = "nvidia_com_mig_" + profile.replace(".", "_").replace("+", "_").replace("-", "_")
+        asks = (
+            f'{{__name__=~"kube_pod_container_resource_requests|kube_pod_init_container_resource_requests",'
+            f'resource="{resource}",node=""}} @ {at} > 0'
+        )
+        waits = f"kube_pod_status_unschedulable @ {at} == 1"
+        query = f"count(count by ({_POD}) ({asks}) and on ({_POD}) count by ({_POD}) ({waits}))"
+        pods = sum(
+            _members(job)
+            for job in context.snapshot.jobs
+            if job.shape.mig_profile == profile and job.phase not in ("finished", "gated")
+        )
+        yield Evidence(query=query, value=float(pods), unit="pods")
+
+
+def _abstains(job: Job | str, reason: str, detail: str) -> Abstention:
+    name = job if isinstance(job, str) else job.id
+    return Abstention(rule=MigRepartition.id, subject=name, reason=reason, detail=detail)
+
+
+def _why_not(answer: AskAnswer, job: str) -> Abstention:
+    if answer.unmet:
+        blocked = f": {'; '.join(answer.blocked_by)}" if answer.blocked_by else ""
+        code = "held_instances_block" if answer.blocked_by else "no_room_to_cut"
+        return _abstains(job, code, f"{answer.ask.profile}: {answer.reason}{blocked}")
+    if answer.ready and not answer.created:
+        detail = f"{answer.ask.profile} stands free; CPU, memory, or enough of them on one node are what lacks"
+        return _abstains(job, "slices_stand_free", detail)
+    return _abstains(
+        job, "would_not_start", f"{answer.ask.profile} could be cut; CPU, memory, or one node for all lacks"
+    )
+
+
+RULES.register(MigRepartition.id)(MigRepartition())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from gpuwatch.fit.booking import Booking, book
 from gpuwatch.fragmentation.report import fragmentation_report
@@ -46,6 +47,7 @@ def plan_rebalance(
     costs: what moving each job loses; a job that is not in it loses nothing. previous: kept while it still stands and
     is not clearly worse; no job goes back to a node that it left by it. progress(moves so far, moves allowed).
     """
+    snapshot = _by_name(snapshot)
     booking = book(snapshot)
     found = survey(snapshot, booking, mix, limits, costs or {}, left_behind(previous))
     ground = found.ground
@@ -73,6 +75,12 @@ def plan_rebalance(
         steps, method = kept, "previous"
     gap = None if best.value is None else _gap(best.value, _net(ground, steps, limits))
     return _plan(snapshot, booking, mix, found, steps, limits, method, gap, best.reason, evaluation_id)
+
+
+def _by_name(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """Sources list nodes and jobs in any order; equals fall by name, whatever it was."""
+    nodes = sorted(snapshot.nodes, key=lambda node: node.name)
+    return replace(snapshot, nodes=tuple(nodes), jobs=tuple(sorted(snapshot.jobs, key=lambda job: job.id)))
 
 
 def _gap(best: float, reached: float) -> float:

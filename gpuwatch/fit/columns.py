@@ -51,6 +51,7 @@ class Columns:
     gpu_index: IntArray  # (N, W) the device's own index on its node, -1 on padding
     mig_gpus: int  # devices in MIG mode
     mig_free: dict[str, IntArray]  # profile -> (N, W) created instances that nobody holds and a job could take
+    allowed: BoolArray | None = None  # (N, W) the devices that may be taken; None: every usable one
     _accepted: dict[tuple[str, ...], BoolArray] = field(default_factory=dict)
 
     def copy(self) -> Columns:
@@ -75,13 +76,14 @@ class Columns:
     def only(self, devices: BoolArray) -> Columns:
         """The same free capacity with work taken by `devices` (N, W) alone."""
         mig_free = {profile: np.where(devices, free, 0) for profile, free in self.mig_free.items()}
-        return replace(self, usable=self.usable & devices, mig_free=mig_free, _accepted={})
+        return replace(self, allowed=devices, mig_free=mig_free, _accepted={})
 
     def accepted(self, models: tuple[str, ...]) -> BoolArray:
         """(N, W) usable devices whose model is among `models`; empty accepts any, an unknown model is no match."""
         found = self._accepted.get(models)
         if found is None:
-            found = self.usable & self._of(models) if models else self.usable
+            found = self.usable if self.allowed is None else self.usable & self.allowed
+            found = found & self._of(models) if models else found
             if len(self._accepted) >= _KEPT_SETS:
                 self._accepted.clear()
             self._accepted[models] = found

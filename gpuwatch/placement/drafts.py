@@ -72,7 +72,7 @@ def _gangs(
     field: Field, request: PlacementRequest, scores: Scores, places: IntArray, starts: IntArray
 ) -> Iterator[tuple[int, list[Spot]]]:
     policy = field.ground.policy(request.policy)
-    if not policy.local or policy.random_ties:
+    if not policy.local:
         yield from _placed_one_by_one(field, request, starts)
         return
     for chunk in _chunks(starts, request):

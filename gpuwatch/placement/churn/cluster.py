@@ -25,9 +25,9 @@ _CHANGES = 1 << 16  # changes that are kept before every score is taken anew
 
 
 class Operations(NamedTuple):
-    """What the loop does to the cluster; `score` is the policy's kernel, None where the placer has its own.
+    """What the loop does to the cluster.
 
-    find(score, cluster, kind, only) -> the best row, or `only` when that is not ANYWHERE and fits; -1: nowhere.
+    find(cluster, kind, only) -> the best row, or `only` when that is not ANYWHERE and fits; -1: nowhere.
     take(cluster, kind, row, devices) books what find() found and tells the devices; untake(...) undoes that as if it
     had never been; give(...) gives them back; again(...) undoes that.
     """
@@ -37,7 +37,6 @@ class Operations(NamedTuple):
     untake: Callable[..., Any]
     give: Callable[..., Any]
     again: Callable[..., Any]
-    score: Callable[..., Any] | None
 
 
 class ScalarCluster(NamedTuple):
@@ -77,8 +76,8 @@ def scalar_cluster(field: Field, policy: Policy, kinds: Sequence[Kind], order: I
     )
 
 
-def find(score: Any, cluster: ScalarCluster, kind: int, only: int) -> int:
-    """See Operations."""
+@kernel
+def _find(score: Any, cluster: ScalarCluster, kind: int, only: int) -> int:
     at = cluster.ask[kind]
     ask = ask_at(cluster.asks, at, cluster.memory[kind])
     refresh(score, cluster.state, cluster.mix, ask, cluster.kept, at, cluster.local, cluster.seed, cluster.tables)
@@ -156,7 +155,7 @@ class PlainCluster:
         return fragment_of_nodes(self._table, self.state.left[rows], self.state.model[rows], self.state.cpu_free[rows])
 
 
-def plain_find(score: None, cluster: PlainCluster, kind: int, only: int) -> int:
+def plain_find(cluster: PlainCluster, kind: int, only: int) -> int:
     """See Operations."""
     allowed = None if only == ANYWHERE else np.arange(len(cluster.state.names)) == only
     cluster.found = cluster.placer.best(cluster.shapes[kind], allowed)
@@ -196,9 +195,13 @@ def _spot(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> Spot
     return Spot(row=int(row), shape=cluster.shapes[kind], devices=tuple(int(at) for at in devices if at >= 0))
 
 
-def scalar_operations(policy: Policy) -> Operations:
-    """Those of a ScalarCluster, not compiled; the policy must have a kernel."""
-    return Operations(find, take, untake, give, again, policy.kernel())
+def scalar_operations(score: Callable[..., Any]) -> Operations:
+    """Those of a ScalarCluster under a policy's kernel, compiled or not."""
+
+    def find(cluster: ScalarCluster, kind: int, only: int) -> int:
+        return _find(score, cluster, kind, only)
+
+    return Operations(find, take, untake, give, again)
 
 
-PLAIN = Operations(plain_find, plain_take, plain_untake, plain_give, plain_again, None)
+PLAIN = Operations(plain_find, plain_take, plain_untake, plain_give, plain_again)

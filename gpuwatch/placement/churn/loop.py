@@ -5,21 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from gpuwatch.fit.columns import IntArray
-from gpuwatch.placement.churn.course import (
-    EVICTED,
-    FREED,
-    PREEMPTIONS,
-    WAITING,
-    WAITING_MILLIGPU,
-    Course,
-)
+from gpuwatch.placement.churn.cluster import Operations
+from gpuwatch.placement.churn.course import EVICTED, FREED, PREEMPTIONS, WAITING, WAITING_MILLIGPU, Course
 from gpuwatch.placement.churn.evict import cheapest_node, could_fit, work_lost
 from gpuwatch.placement.churn.queue import add_end, drop_end, enter, leave
 from gpuwatch.placement.kernels.jit import kernel
 
 
-def run(operations: Any, cluster: Any, course: Course, order: IntArray) -> None:
-    """The whole run. `order` (N,) tells equal nodes apart, as for placements."""
+def run(
+    find: Any, take: Any, untake: Any, give: Any, again: Any, cluster: Any, course: Course, order: IntArray
+) -> None:
+    """The whole run, by the five Operations. `order` (N,) tells equal nodes apart, as for placements."""
+    operations = Operations(find, take, untake, give, again)
     jobs, ends, rules = course.jobs, course.ends, course.rules
     now, arrived, stuck = 0, 0, 0
     while True:
@@ -103,7 +100,7 @@ def _place(operations: Any, cluster: Any, course: Course, job: int, now: int, or
     slots, kind = course.slots, course.jobs.kind[job]
     course.counts[EVICTED] = 0
     for slot in range(slots.first[job], slots.first[job + 1]):
-        row = operations.find(operations.score, cluster, kind, -1)
+        row = operations.find(cluster, kind, -1)
         if row < 0 and course.rules.preemption:
             row, count = cheapest_node(cluster, course, kind, now, order)
             for at in range(count):
@@ -111,7 +108,7 @@ def _place(operations: Any, cluster: Any, course: Course, job: int, now: int, or
                 course.evicted[course.counts[EVICTED]] = course.victims[at]
                 course.counts[EVICTED] += 1
             if row >= 0:
-                row = operations.find(operations.score, cluster, kind, row)
+                row = operations.find(cluster, kind, row)
         if row < 0:
             _take_back(operations, cluster, course, job, slot)
             return False

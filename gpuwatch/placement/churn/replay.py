@@ -12,6 +12,7 @@ from gpuwatch.model.churn import ChurnRun
 from gpuwatch.model.units import HOUR_SECONDS, MILLI
 from gpuwatch.placement.churn import cluster as forms
 from gpuwatch.placement.churn import outcome
+from gpuwatch.placement.churn.compiled import run_compiled
 from gpuwatch.placement.churn.course import PREEMPTIONS, WAITING_MILLIGPU, Course, course_of, rules_of
 from gpuwatch.placement.churn.loop import run
 from gpuwatch.placement.churn.settings import ChurnSettings
@@ -53,11 +54,11 @@ def _run(
     course = course_of(stream, rules_of(settings, stream), field.columns, field.capacity_milligpu)
     order = node_order(field, seed)
     if not fast:
-        run(forms.PLAIN, forms.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
+        run(*forms.PLAIN, forms.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
         return course
-    operations = forms.Operations(*map(jit.compiled, forms.scalar_operations(chosen)))
-    scalar = forms.scalar_cluster(field, chosen, stream.kinds, order, seed)
-    jit.compiled(run)(operations, scalar, course, order)
+    kernel = chosen.kernel()
+    assert kernel is not None
+    run_compiled(kernel, forms.scalar_cluster(field, chosen, stream.kinds, order, seed), course, order)
     return course
 
 

@@ -24,9 +24,10 @@ def available() -> bool:
 
 
 @cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], signature: Any = None) -> Callable[..., Any]:
     """`function` compiled; the functions that it calls must be marked with `kernel`. None of them may allocate.
 
+    signature: numba's, to compile for exactly these types and at once; without it types are those of each call.
     Counting references to each array of a state at each call costs several hundred times the work itself, so it is
     switched off; that is what forbids allocation.
     """
@@ -36,5 +37,5 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     while _PARTS:
         register_jitable(_nrt=False)(_PARTS.pop(0))
     # The stubs do not know the switch.
-    made: Callable[..., Any] = numba.njit(_nrt=False)(function)  # type: ignore[call-overload]
+    made: Callable[..., Any] = numba.njit(signature, _nrt=False)(function)  # type: ignore[call-overload]
     return made

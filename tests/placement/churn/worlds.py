@@ -9,12 +9,12 @@ from datetime import timedelta
 from gpuwatch.model.jobs import Member
 from gpuwatch.model.units import GIB
 from gpuwatch.placement.churn import cluster as forms
+from gpuwatch.placement.churn.compiled import run_compiled
 from gpuwatch.placement.churn.course import Course, course_of, rules_of
 from gpuwatch.placement.churn.loop import run
 from gpuwatch.placement.churn.replay import churn_field
 from gpuwatch.placement.churn.settings import ChurnSettings
 from gpuwatch.placement.churn.stream import ChurnStream, churn_stream
-from gpuwatch.placement.kernels import jit
 from gpuwatch.placement.policy import PolicyContext, make_policy
 from gpuwatch.placement.replay import Field, node_order
 from gpuwatch.traces.trace_format import TRACE_START, JobTrace
@@ -88,13 +88,14 @@ def a_course(
     course = course_of(stream, rules_of(settings, stream), field.columns, field.capacity_milligpu)
     order = node_order(field, seed)
     if form == "plain":
-        run(forms.PLAIN, forms.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
+        run(*forms.PLAIN, forms.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
         return stream, course
     chosen = make_policy(policy, PolicyContext(mix=field.table, seed=seed))
     scalar = forms.scalar_cluster(field, chosen, stream.kinds, order, seed)
-    operations = forms.scalar_operations(chosen)
+    kernel = chosen.kernel()
+    assert kernel is not None
     if form == "loop":
-        run(operations, scalar, course, order)
+        run(*forms.scalar_operations(kernel), scalar, course, order)
     else:
-        jit.compiled(run)(forms.Operations(*map(jit.compiled, operations)), scalar, course, order)
+        run_compiled(kernel, scalar, course, order)
     return stream, course

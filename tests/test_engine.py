@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
@@ -156,3 +157,22 @@ def test_a_placement_refers_to_its_evaluation() -> None:
     assert advice.evaluation_id == "abc"
     assert advice.feasible
     assert advice.choices[0].assignments[0].node == "n"
+
+
+def test_who_asks_often_gets_what_one_gets_who_asks_once() -> None:
+    first, second = a_snapshot(a_node("n", 8)), a_snapshot(a_node("m", 4, model="T4"))
+    ask = engine.Placements()
+    requests = [PlacementRequest(shape=a_shape(n), members=m) for n, m in ((1, 1), (2, 3), (8, 1), (4, 2))]
+    for snapshot in (first, second, first):
+        for request in requests:
+            assert ask(snapshot, request, SETTINGS, "abc") == engine.place(snapshot, request, SETTINGS, "abc")
+
+
+def test_many_may_ask_at_once() -> None:
+    snapshot = a_snapshot(*(a_node(f"n{i}", 8, model=model) for i, model in enumerate(("T4", "B200", "H100-80"))))
+    requests = [PlacementRequest(shape=a_shape(1 + at % 4, cpu=at), gpu_memory_bytes=1 + at) for at in range(200)]
+    wanted = [engine.place(snapshot, request, SETTINGS, "abc") for request in requests]
+    ask = engine.Placements()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda request: ask(snapshot, request, SETTINGS, "abc"), requests))
+    assert found == wanted

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gpuwatch.assemble.activity import activity, telemetry
 from gpuwatch.assemble.devices import Device, Series, next_free
-from gpuwatch.assemble.offer import Offer, profile_slices
+from gpuwatch.assemble.offer import Offer, device_slices, profile_slices
 from gpuwatch.assemble.settings import AssembleSettings
 from gpuwatch.model import catalogue
 from gpuwatch.model.cluster import Activity, Gpu, MigInstance
@@ -167,7 +167,8 @@ def _with_slices(gpus: list[Gpu], offer: Offer) -> list[Gpu]:
             out.append(gpu)
             continue
         parts = list(gpu.mig_instances)
-        room = [7 - sum(p.compute_slices for p in parts), 8 - sum(p.memory_slices for p in parts)]
+        most = device_slices(offer.product)
+        room = [most[0] - sum(p.compute_slices for p in parts), most[1] - sum(p.memory_slices for p in parts)]
         for profile in list(todo):
             compute, memory = profile_slices(profile, offer.product)
             if compute <= room[0] and memory <= room[1]:

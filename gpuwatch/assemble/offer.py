@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from gpuwatch.assemble.resources import COUNTED, SHARED, WHOLE, is_gpu, mig_profile, product_mig_profile
 from gpuwatch.model import catalogue
 from gpuwatch.model.observations import NodeRecord
-from gpuwatch.model.units import COMPUTE_SLICES, MIB
+from gpuwatch.model.units import MIB
 
-_MEMORY_SLICES = 8
 _MOST_DEVICES = 4096  # a label that counts more devices in one machine counts something else
 _MEMORY_OF_COMPUTE = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
 
@@ -85,7 +84,7 @@ def _count(amounts: Mapping[str, float], replicas: int, single: str | None) -> t
 
 
 def profile_slices(profile: str, product: str | None) -> tuple[int, int]:
-    """(compute slices of 7, memory slices of 8) of a profile; by the card's table, else by the profile's own name."""
+    """(compute slices, memory slices) of a profile; by the card's table, else by the profile's own name."""
     card = catalogue.match(product)
     for known in card.mig_profiles if card else ():
         if known.name == profile.split("+")[0]:
@@ -94,14 +93,21 @@ def profile_slices(profile: str, product: str | None) -> tuple[int, int]:
     return compute, _MEMORY_OF_COMPUTE.get(compute, compute)
 
 
+def device_slices(product: str | None) -> tuple[int, int]:
+    """(compute slices, memory slices) of the device that the node's label names."""
+    card = catalogue.match(product)
+    return catalogue.slices_of(card.id if card else None)
+
+
 def cut_devices(profiles: Mapping[str, int], product: str | None) -> int:
     """Fewest devices that can carry these slices, by compute and by memory slices."""
     compute = memory = 0
+    most = device_slices(product)
     for profile, count in profiles.items():
         each = profile_slices(profile, product)
         compute += each[0] * count
         memory += each[1] * count
-    return max(-(-compute // COMPUTE_SLICES), -(-memory // _MEMORY_SLICES))
+    return max(-(-compute // most[0]), -(-memory // most[1]))
 
 
 def _whole(text: str | None) -> int:

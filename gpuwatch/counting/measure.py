@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from gpuwatch.model.catalogue import card
+from gpuwatch.model.catalogue import card, slices_of
 from gpuwatch.model.cluster import Activity, Gpu, MigInstance
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.units import MIB
 from gpuwatch.model.values import value
-
-_MIG_MEMORY_SLICES = 8
 
 
 @value
@@ -81,7 +79,7 @@ def memory_total_bytes(gpu: Gpu, instance: MigInstance | None = None) -> int | N
     whole = gpu.memory_total_bytes or (known.memory_total_mib * MIB if known else None)
     if whole is None or instance is None:
         return whole
-    return whole * instance.memory_slices // _MIG_MEMORY_SLICES
+    return whole * instance.memory_slices // slices_of(gpu.model)[1]
 
 
 def _judge(

@@ -12,10 +12,11 @@ from datetime import datetime
 
 from gpuwatch.counting.idleness import IdleState, verdict
 from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
+from gpuwatch.model.catalogue import slices_of
 from gpuwatch.model.cluster import UNKNOWN_MODEL, Gpu
 from gpuwatch.model.evaluation import Waterfall
 from gpuwatch.model.settings import AnalysisSettings
-from gpuwatch.model.units import COMPUTE_SLICES, MILLI
+from gpuwatch.model.units import MILLI
 
 UNHEALTHY = "unhealthy"
 UNHEALTHY_HELD = "unhealthy_held"
@@ -86,7 +87,7 @@ def _held(booked: BookedNode, at: int, gpu: Gpu, states: _States) -> dict[IdleSt
             instances[hold.mig_instance] = min(instances.get(hold.mig_instance, state), state, key=_ORDER.index)
     slices = {instance.id: instance.compute_slices for instance in gpu.mig_instances}
     for name, state in instances.items():
-        amount[state] += MILLI * max(0, slices.get(name, 0)) / COMPUTE_SLICES
+        amount[state] += MILLI * max(0, slices.get(name, 0)) / slices_of(gpu.model)[0]
     out: dict[IdleState, int] = {}
     total, before = 0.0, 0
     for state in _ORDER:

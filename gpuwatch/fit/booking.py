@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gpuwatch.model.catalogue import slices_of
 from gpuwatch.model.cluster import BLOCK_CAUSES, Gpu, Node
 from gpuwatch.model.jobs import Job, Member
 from gpuwatch.model.snapshot import ClusterSnapshot, Finding
-from gpuwatch.model.units import COMPUTE_SLICES, MILLI
+from gpuwatch.model.units import MILLI
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def held_ratio(gpu: Gpu, holds: Iterable[Hold]) -> float:
     holds = list(holds)
     slices = {instance.id: max(0, instance.compute_slices) for instance in gpu.mig_instances}
     cut = sum(slices.get(name, 0) for name in {hold.mig_instance for hold in holds if hold.mig_instance})
-    return cut / COMPUTE_SLICES + sum(max(0, hold.milligpu) for hold in holds if hold.mig_instance is None) / MILLI
+    shared = sum(max(0, hold.milligpu) for hold in holds if hold.mig_instance is None)
+    return cut / slices_of(gpu.model)[0] + shared / MILLI
 
 
 def node_block_cause(node: Node) -> str | None:

@@ -50,8 +50,8 @@ class MigInstance:
 
     id: str  # GPU instance id, unique on its device
     profile: str  # for example 1g.10gb
-    compute_slices: int  # of 7
-    memory_slices: int  # of 8
+    compute_slices: int  # of 7 on most cards
+    memory_slices: int  # of 8 on most cards
     placement_start: int | None = None
     uuid: str | None = None
     telemetry: Telemetry | None = None

@@ -127,3 +127,18 @@ def test_overheld_devices_never_overstate_idleness():
 def test_models_nobody_names_get_their_own_scope():
     _, scopes = waterfalls(book(a_snapshot(a_node(gpus=[a_gpu(0, model=None), a_gpu(1)]))), NOW, SETTINGS)
     assert [w.gpu_model for w in scopes if w.pool is None] == ["H100-80", "unknown"]
+
+
+def test_a_card_with_four_compute_slices_is_whole_when_four_are_held():
+    """An A30 is cut in quarters: one of four instances held is a quarter of it, not a seventh."""
+    slices = tuple(MigInstance(id=str(at), profile="1g.6gb", compute_slices=1, memory_slices=1) for at in range(4))
+    gpu = a_gpu(0, "A30", mig_enabled=True, mig_instances=slices)
+    for held, milligpu in ((1, 250), (4, 1000)):
+        shares = tuple(DeviceShare(gpu_index=0, milligpu=0, mig_instance=str(at)) for at in range(held))
+        job = Job(
+            id="ml/j",
+            name="j",
+            shape=a_shape(held, mig_profile="1g.6gb"),
+            members=(Member(name="m", node="n1", shares=shares, devices_known=True),),
+        )
+        assert count(a_snapshot(a_node("n1", [gpu]), jobs=[job])).allocated_milligpu == milligpu

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
-from gpuwatch.assemble.offer import profile_slices
+from gpuwatch.assemble.offer import device_slices, profile_slices
 from gpuwatch.assemble.resources import COUNTED, MILLI_PER_DEVICE, SHARED, WHOLE, mig_profile
 from gpuwatch.assemble.workloads import KINDS, OWNER_KINDS
 from gpuwatch.dialects.dialect import observe
@@ -14,7 +14,7 @@ from gpuwatch.dialects.labels import MOVED
 from gpuwatch.errors import SourceError
 from gpuwatch.model.history import ALL_POOLS, DemandSeries, History
 from gpuwatch.model.observations import NodeRecord, Sample
-from gpuwatch.model.units import COMPUTE_SLICES, HOUR_SECONDS, MILLI
+from gpuwatch.model.units import HOUR_SECONDS, MILLI
 from gpuwatch.sources.prometheus.client import PrometheusClient, Row
 from gpuwatch.sources.prometheus.queries import names, selectors
 from gpuwatch.sources.settings import PrometheusSettings
@@ -143,7 +143,8 @@ def _pool(node: str, record: NodeRecord | None, pool_labels: tuple[str, ...]) ->
 def _devices_per_unit(resource: str, labels: Mapping[str, str]) -> float:
     profile = mig_profile(resource)
     if profile:
-        return profile_slices(profile, labels.get("nvidia_com_gpu_product"))[0] / COMPUTE_SLICES
+        product = labels.get("nvidia_com_gpu_product")
+        return profile_slices(profile, product)[0] / device_slices(product)[0]
     replicas = labels.get("nvidia_com_gpu_replicas", "1")
     shared = resource in (*WHOLE, *SHARED) and replicas.isdecimal() and int(replicas) > 1
     return 1 / int(replicas) if shared else 1.0

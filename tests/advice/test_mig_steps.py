@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import shlex
 import subprocess
+from dataclasses import replace
+
+import pytest
 
 from gpuwatch.advice.mig_steps import device_steps, steps
+from gpuwatch.fit.booking import book
+from gpuwatch.fit.mig import geometry_of
 from gpuwatch.model.mig import DeviceLayout, MigSpot
+from tests.advice.nvidia_smi import Machine
 from tests.builders import a_gpu, a_job, a_node, a_snapshot
-from tests.placement.mig.clusters import a_cut, an_instance, on, planned
+from tests.placement.mig.clusters import NAMES, a_cut, an_instance, on, planned, random_cut
 
 LGI = """\
 +---------------------------------------------------------+
@@ -125,3 +132,29 @@ def test_names_from_data_are_quoted():
 def test_a_device_that_only_serves_gets_no_line():
     gpu = a_cut(0, an_instance(3, "1g.10gb", 0))
     assert steps(planned(a_snapshot(a_node("n1", [gpu])), {"1g.10gb": 1}).devices) == ()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_driver_takes_every_line_and_the_undos_in_reverse_give_the_old_layout_back(seed):
+    rng = random.Random(seed)
+    snapshot, _ = random_cut(rng, rng.randint(1, 4))
+    gpus = [*snapshot.nodes[0].gpus, a_gpu(7, uuid="GPU-7")]
+    snapshot = replace(snapshot, nodes=(replace(snapshot.nodes[0], gpus=tuple(gpus)),))
+    kinds = rng.sample(list(NAMES), 3)
+    plan = planned(snapshot, {NAMES[kind]: rng.randint(1, 4) for kind in kinds})
+    booked = book(snapshot).nodes["n1"]
+    machine = Machine()
+    for at, gpu in enumerate(gpus):
+        held = {hold.mig_instance or "" for hold in booked.holds[at]}
+        machine.add(gpu.uuid or "", gpu, geometry_of(gpu), held)
+    before = machine.layout()
+    lines = steps(plan.devices)
+    for line in lines:
+        machine.run(line.run)
+    after = machine.layout()
+    for layout in plan.devices:
+        told = sorted((spot.start, spot.profile) for spot in (*layout.keep, *layout.create))
+        assert [(slot.start, slot.profile) for slot in after[layout.uuid][1]] == told
+    for line in reversed(lines):
+        machine.run(line.undo)
+    assert machine.layout() == before

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpuwatch.fit.columns import BoolArray, IntArray
+from gpuwatch.fit.columns import IntArray
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.placement.ground import INFEASIBLE, Scores
 from gpuwatch.placement.ladder import Ladder
@@ -76,17 +76,12 @@ def _gangs(
         yield from _placed_one_by_one(field, request, starts)
         return
     for chunk in _chunks(starts, request):
-        ladders: dict[int, tuple[Ladder, IntArray]] = {}
+        rows, home = _candidates(field, request, scores, places, chunk)
+        part = Scores(scores.score[rows], scores.device[rows])
+        ladder = Ladder(field.ground.columns, policy, field.shape, rows, part, places[rows])
         for start in chunk:
-            home = 0 if field.domain is None else int(field.domain[start])
-            if home not in ladders:
-                near = field.rows if field.domain is None else field.rows & (field.domain == home)
-                rows = _candidates(near, request, scores, places, chunk)
-                part = Scores(scores.score[rows], scores.device[rows])
-                ladder = Ladder(field.ground.columns, policy, field.shape, rows, part, places[rows])
-                ladders[home] = (ladder, rows)
-            ladder, rows = ladders[home]
-            yield int(start), ladder.gang(int(np.searchsorted(rows, start)), request.members)
+            at = int(np.searchsorted(rows, start))
+            yield int(start), ladder.gang(at, request.members, np.flatnonzero(home == home[at]))
 
 
 def _chunks(starts: IntArray, request: PlacementRequest) -> Iterator[IntArray]:
@@ -97,17 +92,24 @@ def _chunks(starts: IntArray, request: PlacementRequest) -> Iterator[IntArray]:
 
 
 def _candidates(
-    near: BoolArray, request: PlacementRequest, scores: Scores, places: IntArray, starts: IntArray
-) -> IntArray:
-    """Sorted rows within `near` that the members may go to: the starts, and as many of the best as there are members.
+    field: Field, request: PlacementRequest, scores: Scores, places: IntArray, starts: IntArray
+) -> tuple[IntArray, IntArray]:
+    """(rows, home): the sorted nodes that the members may go to, and the domain that each is in, 0 where there is none.
 
-    A gang never needs a node beyond these: each takes one member at least.
+    In each domain of a start: the starts, and as many of the best as there are members. A gang needs no node beyond
+    these, as each takes one member at least.
     """
-    here = starts[near[starts]]
     if request.members == 1:
-        return np.unique(here)
-    rows = np.flatnonzero(near & (scores.score != INFEASIBLE))
-    return np.union1d(here, first((places, -scores.score), rows, request.members))
+        rows = np.unique(starts)
+        return rows, rows  # alone: nobody to be joined by
+    open_rows = np.flatnonzero(field.rows & (scores.score != INFEASIBLE))
+    home = np.zeros(len(field.rows), dtype=np.int64) if field.domain is None else field.domain
+    kept = [starts]
+    for each in np.unique(home[starts]):
+        mine = open_rows[home[open_rows] == each]
+        kept.append(first((places, -scores.score), mine, request.members))
+    rows = np.unique(np.concatenate(kept))
+    return rows, home[rows]
 
 
 def _placed_one_by_one(field: Field, request: PlacementRequest, starts: IntArray) -> Iterator[tuple[int, list[Spot]]]:

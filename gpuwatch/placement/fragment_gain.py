@@ -63,8 +63,7 @@ class FragmentGain:
         after = known.after(at[node], left[device, node], share, 1, shape.cpu_millicores)
         score = np.full(left.shape, -1, dtype=np.int64)
         score[device, node] = self._score(before[node] - after)
-        best = score.argmax(axis=0)
-        return Ranking(score=score[best, np.arange(len(rows))], device=best)
+        return Ranking(*_best(score))
 
     def _rank_any(
         self, columns: Columns, shape: DemandShape, rows: IntArray, known: Fragments, at: IntArray
@@ -85,6 +84,15 @@ class FragmentGain:
 
     def _fragment(self, columns: Columns, shape: DemandShape, rows: IntArray, left: IntArray) -> FloatArray:
         return fragment_of_nodes(self._mix, left, columns.model[rows], columns.cpu_free[rows] - shape.cpu_millicores)
+
+
+def _best(score: IntArray) -> tuple[IntArray, IntArray]:
+    """(score, device) of the highest on each node, the lowest device on ties; score: (W, R)."""
+    top, best = score[0].copy(), np.zeros(score.shape[1], dtype=np.int64)
+    for device in range(1, len(score)):  # argmax over the first axis would walk across memory
+        best[score[device] > top] = device
+        np.maximum(top, score[device], out=top)
+    return top, best
 
 
 def _distinct(left: IntArray, share: int) -> tuple[IntArray, IntArray]:

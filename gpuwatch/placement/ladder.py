@@ -42,12 +42,12 @@ class Ladder:
         self._part = columns.part(rows)  # as it stands after the last step
         self._steps = [self._step(first.score, first.device)]
 
-    def gang(self, start: int, members: int) -> list[Spot]:
-        """The first member on `start` (a position in rows), the others where they are best; [] when they do not all
-        fit. Ties go to the lower row."""
-        taken = np.zeros(len(self._rows), dtype=np.int64)
+    def gang(self, start: int, members: int, within: IntArray) -> list[Spot]:
+        """The first member on `start`, the others where they are best among `within` (positions in rows); [] when they
+        do not all fit. Ties go to the lower row."""
+        taken = dict.fromkeys([start, *within.tolist()], 0)
         spots: list[Spot] = []
-        heap = [entry for at in range(len(self._rows)) if at != start and (entry := self._entry(at, 0)) is not None]
+        heap = [entry for at in taken if at != start and (entry := self._entry(at, 0)) is not None]
         heapq.heapify(heap)
         at = start
         while True:
@@ -56,7 +56,7 @@ class Ladder:
             if len(spots) == members:
                 return spots
             taken[at] += 1
-            entry = self._entry(at, int(taken[at]))
+            entry = self._entry(at, taken[at])
             if entry is not None:
                 heapq.heappush(heap, entry)
             if not heap:

@@ -14,7 +14,9 @@ from gpuwatch.model.placement import PRECISIONS, PURPOSES, ModelSize, PlacementR
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.model.units import GIB
+from gpuwatch.placement.nearest_fix import nearest_fix
 from gpuwatch.placement.policy import POLICIES, PolicyContext, make_policy
+from gpuwatch.placement.question import Question
 from gpuwatch.placement.what_if import WhatIf
 from tests.builders import a_shape
 from tests.fragmentation.arrays import table_of_tasks
@@ -99,3 +101,26 @@ def test_answers_are_those_of_the_plain_way(seed):
                 assert sum(blockers.values()) + repartition == sum(wanted.blockers.values())
             else:
                 assert found.blockers == wanted.blockers, request
+
+
+class CountingPlainly(Question):
+    """A question whose fitting nodes are counted the plain way."""
+
+    def __init__(self, booking, mix):
+        super().__init__(booking, mix)
+        self._plain = PlainWhatIf(booking, mix)
+
+    def fitting_nodes(self, request):
+        return len(self._plain.rows(request))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_nearest_fix_is_that_of_the_plain_way(seed):
+    rng = random.Random(1000 + seed)
+    snapshot = some_world(rng, seed)
+    booking, mix = book(snapshot), demand_mix(snapshot, AnalysisSettings())
+    keeping, plain = Question(booking, mix), CountingPlainly(booking, mix)
+    for _ in range(4):
+        request = replace(some_request(rng), choose_gpus=False)
+        if not keeping.fields(request):
+            assert nearest_fix(keeping, request) == nearest_fix(plain, request), request

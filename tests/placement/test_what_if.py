@@ -153,6 +153,15 @@ def test_cards_without_nvlink_cannot_join_devices_but_take_single_ones():
     assert len(ask(snapshot, a_shape(1), same_nvlink_domain=True).choices) == 2
 
 
+def test_shares_and_whole_devices_are_booked_on_the_same_device():
+    whole = [a_job("w", "a", [0, 1, 2, 3])]
+    assert ask(a_snapshot(a_node("a", 4), jobs=whole), a_shape(1, milligpu=100)).blockers == {"gpu_lacking": 1}
+    shared = [a_job(f"s{i}", "a", [i], shape=a_shape(1, milligpu=100)) for i in range(4)]
+    snapshot = a_snapshot(a_node("a", 4), jobs=shared)
+    assert not ask(snapshot, a_shape(1)).feasible
+    assert ask(snapshot, a_shape(1, milligpu=900)).feasible
+
+
 def test_mig_goes_to_created_instances_only():
     slices = [MigInstance(id=str(i), profile="1g.10gb", compute_slices=1, memory_slices=1) for i in range(2)]
     gpus = [a_gpu(3, mig_enabled=True, mig_instances=tuple(slices)), a_gpu(4, mig_enabled=True)]

@@ -61,12 +61,13 @@ def multisets(some: set[frozenset[Placed]]) -> set[tuple[str, ...]]:
 def outcomes(
     held: tuple[Placed, ...], idle: tuple[Placed, ...], free: bool, asked: dict[str, int], kinds: tuple[str, ...]
 ) -> set[tuple[tuple[int, ...], tuple[int, int, int, int]]]:
-    """All that one device can become: (instances that serve, per kind asked; (lost, changed, deleted, later)).
+    """All that one device can become: (instances that serve, per kind asked; (lost, changed, deleted, room lost)).
 
-    Every set of idle instances may go, every legal set of new ones may come beside the rest. `later` is the size of the
-    largest kind that still fits.
+    Every set of idle instances may go, every legal set of new ones may come beside the rest. Room is the size of
+    the largest kind that fits beside everything; what is lost of it may be less than nothing.
     """
     out = set()
+    before = _room(frozenset(held) | frozenset(idle), kinds)
     for count in range(len(idle) + 1):
         for gone in combinations(idle, count):
             stay = frozenset(held) | (frozenset(idle) - frozenset(gone))
@@ -78,11 +79,14 @@ def outcomes(
                     continue
                 serving = new | (frozenset(idle) - frozenset(gone))
                 serves = tuple(min(sum(kind == k for k, _ in serving), n) for kind, n in asked.items())
-                sizes = [16 * EIGHTHS[k][1] + EIGHTHS[k][0] for k in kinds if _fits(state, k)]
                 changed = int(bool(new or gone))
                 if any(serves):
-                    out.add((serves, (int(free), changed, len(gone), -max(sizes, default=0))))
+                    out.add((serves, (int(free), changed, len(gone), before - _room(state, kinds))))
     return out
+
+
+def _room(state: frozenset[Placed], kinds: tuple[str, ...]) -> int:
+    return max((16 * EIGHTHS[k][1] + EIGHTHS[k][0] for k in kinds if _fits(state, k)), default=0)
 
 
 def _fits(state: frozenset[Placed], kind: str) -> bool:
@@ -101,16 +105,18 @@ def states_cached(kinds: tuple[str, ...]) -> set[frozenset[Placed]]:
 
 def best(
     devices: list[tuple[tuple[Placed, ...], tuple[Placed, ...]]], asked: dict[str, int], kinds: tuple[str, ...]
-) -> tuple[int, int, int, int, int]:
-    """(-compute slices met, -instances met, free devices lost, changed, deleted): the smallest in that order, over
-    every combination of what the devices can become. A device is (held, idle); nothing held means wholly free."""
-    reached: set[tuple[tuple[int, ...], tuple[int, int, int]]] = {((0,) * len(asked), (0, 0, 0))}
+) -> tuple[int, ...]:
+    """(-compute slices met, -instances met, free devices lost, changed, deleted, room lost): the smallest in that order.
+
+    Over every combination of what the devices can become. A device is (held, idle); nothing held means wholly free.
+    """
+    reached: set[tuple[tuple[int, ...], tuple[int, ...]]] = {((0,) * len(asked), (0, 0, 0, 0))}
     for held, idle in devices:
-        more = {(serves, cost[:3]) for serves, cost in outcomes(held, idle, not held, asked, kinds)}
+        more = outcomes(held, idle, not held, asked, kinds)
         reached |= {
             (
                 tuple(min(a + b, n) for a, b, n in zip(sum_, serves, asked.values(), strict=True)),
-                (costs[0] + cost[0], costs[1] + cost[1], costs[2] + cost[2]),
+                tuple(a + b for a, b in zip(costs, cost, strict=True)),
             )
             for sum_, costs in reached
             for serves, cost in more

@@ -94,11 +94,12 @@ def _on_node(ask: MigAsk, devices: list[Device]) -> list[Use] | None:
     return uses_of(problem, choice) if sum(map(sum, choice.meets)) == ask.count else None
 
 
-def _harm(uses: list[Use]) -> tuple[int, int, int, int, int]:
+def _harm(uses: list[Use]) -> tuple[int, int, int, int, int, int]:
     return (
         sum(bool(use.device.drain) for use in uses),
         sum(use.device.enable_mig for use in uses),
         sum(use.device.free for use in uses),
+        sum(use.device.tier_lost for use in uses),
         sum(use.option.changed for use in uses),
         sum(len(use.option.delete) for use in uses),
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from gpuwatch.fit.mig import arrangements
 from gpuwatch.model.mig import MigAsk
 from gpuwatch.placement.mig.devices import Device
-from gpuwatch.placement.mig.options import Counts, Option, options_of
+from gpuwatch.placement.mig.options import Counts, Option, largest, options_of, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,7 @@ class DeviceClass:
     devices: tuple[Device, ...]
     options: tuple[Option, ...]
     takes: tuple[bool, ...]
+    before: int  # size of the largest profile that fits beside all that stands on such a device now
 
     @property
     def drains(self) -> int:
@@ -32,6 +34,11 @@ class DeviceClass:
     def loses(self) -> int:
         """1 when such a device is wholly free."""
         return int(self.devices[0].free)
+
+    @property
+    def harm(self) -> tuple[int, int, int, int]:
+        """What taking such a device costs others, worst first."""
+        return self.drains, self.enables, self.loses, self.devices[0].tier_lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,13 @@ def problem_of(asks: tuple[MigAsk, ...], devices: list[Device]) -> Problem:
         wanted = [sum(a.count for a, ok in zip(asks, may, strict=True) if ok and a.profile == p) for p in profiles]
         # A device has fewer slices than this of anything: the cap keeps equal questions equal.
         most = tuple(min(count, alike[0].geometry.compute_slices) for count in wanted)
-        classes.append(DeviceClass(tuple(alike), options_of(alike[0], profiles, most), may))
+        classes.append(DeviceClass(tuple(alike), options_of(alike[0], profiles, most), may, _before(alike[0])))
     return Problem(asks, profiles, weights_of(profiles, devices), tuple(classes))
+
+
+def _before(device: Device) -> int:
+    found = largest(device.geometry, arrangements(device.geometry, (*device.held, *device.idle)))
+    return size(found) if found else 0
 
 
 def takes(device: Device, ask: MigAsk) -> bool:

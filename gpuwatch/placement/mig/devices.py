@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
 from gpuwatch.fit.mig import arrangements, geometry_of, idle_instances
-from gpuwatch.model.catalogue import MigGeometry, mig_geometry
+from gpuwatch.model.catalogue import MigGeometry, card, mig_geometry
 from gpuwatch.model.cluster import Gpu, MigInstance
 from gpuwatch.model.jobs import Job
 from gpuwatch.model.mig import MigSpot
@@ -52,6 +52,12 @@ class Device:
         stands = [tuple((each.profile, each.placement_start) for each in some) for some in (self.held, self.idle)]
         cut = tuple(profile.name for profile in self.geometry.profiles)  # with the model it tells the geometry
         return self.pool, self.model, cut, *stands, self.enable_mig, bool(self.drain)
+
+    @property
+    def tier_lost(self) -> int:
+        """The card's placement tier when it is wholly free, else 0: what large jobs would miss most."""
+        known = card(self.model)
+        return known.placement_tier if known and self.free else 0
 
     def spot(self, instance: MigInstance) -> MigSpot:
         """The instance as the plan tells it."""

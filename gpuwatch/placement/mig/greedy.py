@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpuwatch.fit.columns import BoolArray, IntArray
-from gpuwatch.placement.mig.classes import Choice, DeviceClass, Problem
+from gpuwatch.placement.mig.classes import Choice, Problem
 from gpuwatch.placement.mig.options import Counts
 
 
 def greedy_choice(problem: Problem) -> Choice:
     """Takes, again and again, the option that meets most of what is left at the lowest harm."""
     state = _State(problem)
-    for harm in sorted({_harm(group) for group in problem.classes}):
-        allowed = np.array([_harm(problem.classes[c]) == harm for c, _ in state.pairs], dtype=np.bool_)
+    for harm in sorted({group.harm for group in problem.classes}):
+        allowed = np.array([problem.classes[c].harm == harm for c, _ in state.pairs], dtype=np.bool_)
         while (best := state.best(allowed)) is not None:
             state.take(*best)
     return state.chosen
@@ -93,7 +93,3 @@ class _State:
         for a, ask in enumerate(self.problem.asks):
             out[a, self.problem.profiles.index(ask.profile)] = self._left[a]
         return out
-
-
-def _harm(group: DeviceClass) -> tuple[int, int, int]:
-    return group.drains, group.enables, group.loses

@@ -8,8 +8,9 @@ from gpuwatch.model.mig import AskAnswer, MigAsk, MigPlan
 from gpuwatch.placement.mig.bundles import merge, place_bundles
 from gpuwatch.placement.mig.classes import problem_of, weights_of
 from gpuwatch.placement.mig.devices import Device
-from gpuwatch.placement.mig.exact import THOROUGH, Effort, best_choice, bounds
+from gpuwatch.placement.mig.exact import THOROUGH, best_choice, bounds
 from gpuwatch.placement.mig.greedy import greedy_choice
+from gpuwatch.placement.mig.program import Effort
 from gpuwatch.placement.mig.unmet import why_unmet
 from gpuwatch.placement.mig.uses import Use, uses_of
 

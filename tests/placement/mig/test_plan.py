@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import replace
 
 import pytest
@@ -11,11 +12,13 @@ from gpuwatch.errors import InputError
 from gpuwatch.fit.booking import book
 from gpuwatch.fit.feasible import fits, room
 from gpuwatch.fit.mig import arrangements, geometry_of
+from gpuwatch.model.catalogue import cards
 from gpuwatch.model.cluster import Activity
 from gpuwatch.model.mig import MigAsk
 from gpuwatch.placement.mig.after import node_after
 from gpuwatch.placement.mig.asks import asks_of, check_profiles, waiting_asks
 from gpuwatch.placement.mig.devices import Limits, devices_of, empty_devices
+from gpuwatch.placement.mig.options import size
 from gpuwatch.placement.mig.plan import plan_layouts
 from gpuwatch.placement.mig.unmet import in_the_way
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot, busy
@@ -29,16 +32,22 @@ def a_demand(rng: random.Random) -> dict[str, int]:
     return {kind: rng.randint(1, 5 if kind == "1g" else 2) for kind in rng.sample(KINDS, rng.randint(1, 3))}
 
 
+def room_of(profile: str | None) -> int:
+    known = cards()["H100-80"].mig.profile(profile) if profile else None
+    return size(known) if known else 0
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_the_exact_plan_is_the_best_of_all(seed):
-    """Met slices and instances, free devices lost, devices changed, instances deleted: as brute force finds them."""
+    """Met slices and instances, free devices lost, devices changed, instances deleted, room lost: by brute force."""
     rng = random.Random(seed)
     snapshot, twin = random_cut(rng, rng.randint(1, 3))
     asked = a_demand(rng)
     plan = planned(snapshot, {NAMES[kind]: count for kind, count in asked.items()})
     deleted = sum(len(each.delete) for each in plan.devices)
     met = sum(answer.ready + answer.created for answer in plan.answers)
-    found = (-plan.met_slices, -met, plan.free_gpus_lost, plan.repartitioned, deleted)
+    room = sum(room_of(each.largest_before) - room_of(each.largest_after) for each in plan.devices)
+    found = (-plan.met_slices, -met, plan.free_gpus_lost, plan.repartitioned, deleted, room)
     assert plan.method == "exact"
     assert found == plain.best(twin, asked, KINDS)
     assert (plan.most_met_slices, plan.fewest_free_gpus_lost) == (plan.met_slices, plan.free_gpus_lost)
@@ -174,7 +183,14 @@ def test_cards_are_cut_by_their_own_names():
     assert [s.start for s in rtx.devices[0].create] == [0, 6]
 
 
-WHOLE = a_shape(1)
+@pytest.mark.parametrize("exact", [True, False])
+def test_of_equal_devices_the_lower_card_is_taken(exact):
+    snapshot = a_snapshot(a_node("n1", [a_cut(0), a_cut(1, model="A100-80"), a_cut(2)]))
+    plan = planned(snapshot, {"1g.10gb": 7}, exact)
+    assert [(each.gpu_model, each.gpu_index) for each in plan.devices] == [("A100-80", 1)]
+    used = a_cut(0, an_instance(3, "3g.40gb", 4))
+    snapshot = a_snapshot(a_node("n1", [used, a_cut(1, model="A100-80")]), jobs=[on("n1", used, "3")])
+    assert [each.gpu_index for each in planned(snapshot, {"1g.10gb": 2}, exact).devices] == [0]
 
 
 def test_devices_that_jobs_hold_are_left_out_and_training_above_all():
@@ -317,6 +333,13 @@ def test_a_node_after_the_plan_has_room_for_what_was_asked():
         assert fits(room(after), a_shape(1, mig_profile=profile)) == 1
     assert (room(before).free_milligpu, room(after).free_milligpu) == ([0, 1000], [0, 0])
     assert after.holds == before.holds
+
+
+def test_without_scipy_the_greedy_plan_is_made_and_bounds_are_unknown(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    plan = planned(a_snapshot(a_node("n1", [a_cut(0)])), {"1g.10gb": 2})
+    assert (plan.method, plan.unmet) == ("greedy", 0)
+    assert plan.most_met_slices is plan.fewest_free_gpus_lost is None
 
 
 def test_undoing_gives_the_layout_back():

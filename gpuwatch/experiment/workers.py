@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
+import threading
+import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
@@ -18,6 +21,7 @@ from gpuwatch.experiment.task import Task, run_task
 
 _INSTALL = "pip install 'gpuwatch-stack[replay]'"
 _CONNECT_SECONDS = 5.0
+_WATCH_SECONDS = 0.5
 
 Done = tuple[int, Any]
 
@@ -28,8 +32,8 @@ def run_local(tasks: Sequence[Task], jobs: int) -> Generator[Done]:
         yield from ((at, run_task(task)) for at, task in enumerate(tasks))
         return
     joblib = _joblib()
-    settings = {"n_jobs": min(jobs, len(tasks)), "initializer": _leave_interrupts_to_the_parent}
-    with joblib.parallel_config("loky", **settings):
+    begin = {"initializer": _begin, "initargs": (os.getpid(),)}
+    with joblib.parallel_config("loky", n_jobs=min(jobs, len(tasks)), **begin):
         pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
     try:
         yield from _started(pool, tasks)
@@ -73,20 +77,27 @@ def _numbered(at: int, task: Task) -> Done:
 
 
 def _started(pool: Any, tasks: Sequence[Task]) -> Generator[Done]:
-    call = _joblib().delayed(_numbered)
-    with _interrupts_later():
-        results = pool(call(at, task) for at, task in enumerate(tasks))
+    call, results = _joblib().delayed(_numbered), None
     try:
+        with _interrupts_later():
+            results = pool(call(at, task) for at, task in enumerate(tasks))
         yield from results
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that some results were not used is what closing means
-            results.close()
+            if results is not None:
+                results.close()
 
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
     """Ctrl-C reaches every process of the terminal: those that start within never see it, this one after the block."""
+    from multiprocessing import resource_tracker as of_python
+
+    from joblib.externals.loky.backend import resource_tracker as of_loky  # type: ignore[import-untyped]
+
+    for tracker in (of_loky, of_python):
+        tracker.ensure_running()  # started within, it would take the block away
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -94,8 +105,16 @@ def _interrupts_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _begin(parent: int) -> None:
+    """In a new process: interrupts are its parent's to judge, and without a parent there is nobody to work for."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _dask_backend(client: Any) -> Any:

@@ -22,6 +22,10 @@ class ReplayProtocol(Protocol):
         """The options that it takes, by name, with their defaults."""
         ...
 
+    def check(self, options: Mapping[str, Option]) -> None:
+        """SettingsError for options, all of them given, that no run could honor."""
+        ...
+
     def run(self, trace: JobTrace, policy: str, seed: int, options: Mapping[str, Option]) -> Any:
         """One run; a `result`. Raises GpuwatchError. Called in a process of its own, maybe on another machine."""
         ...

@@ -228,7 +228,7 @@ class Twin:
             0,
         )
         entries = [first, *self.log]
-        parts = 96
+        parts = 100
         width = self.rules.end // parts
         out = {name: [0.0] * parts for name in ("used", "idle", "fragment", "waiting", "stuck")}
         for at, (since, idle, fragment, waiting, stuck) in enumerate(entries):

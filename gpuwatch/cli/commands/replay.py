@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from gpuwatch.cli.app import COMMANDS
+from gpuwatch.cli.churn_options import ChurnOptions
 from gpuwatch.cli.options import OutputOptions, spread
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def _add(app: typer.Typer) -> None:
 def replay(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="The trace's folder, or its name in $GPUWATCH_TRACES.")],
     out: OutputOptions,
+    churn: ChurnOptions,
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,7 +48,8 @@ def replay(
         ),
     ] = None,
     protocol: Annotated[
-        str, typer.Option("--protocol", metavar="ID", help="How jobs come and go.", rich_help_panel=_EXPERIMENT)
+        str,
+        typer.Option("--protocol", metavar="ID", help="arrivals (published) or churn.", rich_help_panel=_EXPERIMENT),
     ] = "arrivals",
     inflate: Annotated[
         float | None,
@@ -101,7 +104,7 @@ def replay(
     workers = _workers(jobs, backend, scheduler)
     if resume is not None and out.output_file is not None and resume.resolve() == out.output_file.resolve():
         _refuse("--resume and --output-file name one file", "name two: one keeps the runs, the other gets the report")
-    options = _said(protocol, {"inflate": inflate})
+    options = _said(protocol, {"inflate": inflate, **churn.given()})
     tasks = _tasks(
         trace, protocol, workload or ["default"], policy or [], range(first_seed, first_seed + seeds), options
     )
@@ -130,12 +133,17 @@ def _workers(jobs: int | None, backend: str, scheduler: str | None) -> Workers:
 def _said(protocol: str, given: dict[str, Any]) -> dict[str, Any]:
     """The options that were given. One that the protocol would ignore is refused: silence would look like obedience."""
     from gpuwatch.cli.exits import choice
+    from gpuwatch.errors import SettingsError
     from gpuwatch.experiment.protocol import PROTOCOLS
 
-    taken = PROTOCOLS.get(choice("--protocol", protocol, PROTOCOLS.ids())).options
+    chosen = PROTOCOLS.get(choice("--protocol", protocol, PROTOCOLS.ids()))
     said = {name: each for name, each in given.items() if each is not None}
-    for name in said.keys() - taken.keys():
+    for name in sorted(said.keys() - chosen.options.keys()):
         _refuse(f"--{name.replace('_', '-')} does nothing with --protocol {protocol}", "leave it out")
+    try:
+        chosen.check({**chosen.options, **said})
+    except SettingsError as err:
+        _refuse(err.what, err.todo)
     return said
 
 

@@ -21,6 +21,9 @@ class _Arrivals:
     def __init__(self) -> None:
         self._field: Field | None = None  # of the last trace: runs come workload by workload
 
+    def check(self, options: Mapping[str, Option]) -> None:
+        """The command line holds the bounds of the only option."""
+
     def run(self, trace: JobTrace, policy: str, seed: int, options: Mapping[str, Option]) -> ReplayRun:
         from gpuwatch.placement.replay import field_of, replay_arrivals
 

@@ -18,6 +18,10 @@ def run_compiled(score: Callable[..., Any], cluster: ScalarCluster, course: Cour
     import numba
     from numba import types
 
+    config: Any = numba.config
+    if config.DISABLE_JIT:  # somebody looks for a fault: the same loop, interpreted
+        run(*scalar_operations(score), cluster, course, order)
+        return
     typeof: Any = numba.typeof  # the stubs know no type of it
     cluster_type = typeof(cluster)
     finds = types.int64(cluster_type, types.int64, types.int64)

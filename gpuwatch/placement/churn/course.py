@@ -13,7 +13,7 @@ from gpuwatch.placement.churn.queue import NOBODY, Ends, Queue, ends_for, queue_
 from gpuwatch.placement.churn.settings import ChurnSettings
 from gpuwatch.placement.churn.stream import ChurnStream
 
-PARTS = 96  # the curve's points; a third of them is a whole number
+PARTS = 100  # the curve's points
 _FREED = 1024  # rows given back that are remembered, so that a kind that fitted nowhere is looked for only there
 
 # Positions in Course.counts.

@@ -35,7 +35,7 @@ class ChurnSettings:
     turnovers: float | None = None  # drawn arrivals span this many mean durations; None: 6
     median_seconds: float = 600.0
     sigma: float = 1.9
-    warm_up: float = 1 / 3  # share of the span that is cut from the steady measures
+    warm_up: float = 0.3  # share of the span that is cut from the steady measures
     queue: Literal["backfill", "fifo"] = "backfill"
     depth: int = 1000  # waiting jobs that fit nowhere and are looked at before a look at the queue ends
     priorities: bool = True  # priority and kind of jobs order the queue

@@ -43,6 +43,7 @@ POLICIES = {
     "05-BestFit": "best_fit",
     "06-FGD": "fgd",
 }
+OWN = "gpuwatch"
 FIRST_SEED, INFLATE = 42, 1.3
 
 
@@ -81,10 +82,13 @@ def main() -> int:
     workloads = options.workload or sorted({workload for workload, _ in known})
     policies = list(POLICIES.values())
     if options.against:
-        policies += [each for each in (options.against, options.policy) if each not in policies]
+        own = (options.policy or [OWN])[0]
+        policies += [each for each in (options.against, own) if each not in policies]
+    elif options.policy:
+        policies = options.policy
     summaries = summarize(_runs(folder, workloads, policies, options))
     if options.against:
-        sections, met = lead_sections(summaries, options.policy, options.against, list(POLICIES.values()))
+        sections, met = lead_sections(summaries, own, options.against, list(POLICIES.values()))
     else:
         sections, met = _compared(ours(summaries), known)
     report = Report(title="", document={}, sections=sections, flat=Table(title="", columns=()))
@@ -222,7 +226,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=cpus())
     parser.add_argument("--resume", type=Path, help="keep results there, and do not run again what it holds")
-    parser.add_argument("--policy", default="gpuwatch", help="whose lead --against asks for")
+    parser.add_argument("--policy", action="append", help=f"only this one; with --against whose lead it is ({OWN})")
     parser.add_argument("--against", help="the lead over this policy instead of the published results")
     return parser.parse_args()
 

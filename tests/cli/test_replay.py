@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -127,6 +129,23 @@ def test_a_scheduler_that_is_not_there_is_told_in_three_lines(trace: Path) -> No
     assert (ended.returncode, out) == (1, "")
     assert [line.partition(":")[0] for line in err.splitlines()] == ["error", "tried", "to do"]
     assert address in err
+
+
+@pytest.mark.parametrize(("options", "shown"), [((), True), (("--no-progress",), False), (("-q",), False)])
+def test_progress_shows_on_a_terminal_only(trace: Path, options: tuple[str, ...], shown: bool) -> None:
+    reader, writer = pty.openpty()
+    command = [sys.executable, "-m", "gpuwatch", "replay", str(trace), *FEW, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer) as process:
+        os.close(writer)
+        said = b""
+        with contextlib.suppress(OSError):  # Linux says so when the last writer has gone
+            while part := os.read(reader, 65536):
+                said += part
+        os.close(reader)
+        assert process.stdout is not None
+        assert b"fgd" in process.stdout.read()
+    assert process.returncode == 0
+    assert (b"replaying" in said) is shown
 
 
 # -- going on later ---------------------------------------------------------------------------------------------------

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from gpuwatch.__main__ import main
 from gpuwatch.errors import GpuwatchError, InputError, SettingsError, SourceError
 from gpuwatch.experiment import workers
 from gpuwatch.experiment.experiment import run_tasks
 from gpuwatch.experiment.journal import Journal
 from gpuwatch.experiment.task import Task, run_task
 from gpuwatch.experiment.workers import Done, cpus, run_dask, run_local
-from tests.experiment.small_trace import NOT_COMPILED, small_tasks
+from tests.experiment.small_trace import NOT_COMPILED, small_tasks, small_trace
 from tests.experiment.test_task import without_time
 from tests.processes import printed
 from tests.servers import free_port
@@ -178,3 +179,18 @@ def test_a_cluster_without_workers_is_told_within_seconds(tmp_path: Path) -> Non
     tasks = small_tasks(tmp_path)
     with dask_cluster(0) as address, pytest.raises(SourceError, match="has no worker"):
         run_tasks(tasks, partial(run_dask, scheduler=address))
+
+
+@pytest.mark.server
+def test_the_command_on_a_dask_cluster_prints_what_it_prints_here(
+    tmp_path: Path, cluster: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = small_trace(tmp_path / "trace")
+    answers = []
+    for how in (("--jobs", "1"), ("--backend", "dask", "--scheduler", cluster)):
+        assert main(["replay", str(folder), "--policy", "fgd", "--seeds", "3", "-o", "csv", *how]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        answers.append([line.rpartition(",")[0] for line in out.splitlines()])  # the last column is the time
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == 4

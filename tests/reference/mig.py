@@ -106,9 +106,10 @@ def states_cached(kinds: tuple[str, ...]) -> set[frozenset[Placed]]:
 def best(
     devices: list[tuple[tuple[Placed, ...], tuple[Placed, ...]]], asked: dict[str, int], kinds: tuple[str, ...]
 ) -> tuple[int, ...]:
-    """(-compute slices met, -instances met, free devices lost, changed, deleted, room lost): the smallest in that order.
+    """(-compute slices met, -instances met, free devices lost, changed, deleted, room lost): the smallest.
 
-    Over every combination of what the devices can become. A device is (held, idle); nothing held means wholly free.
+    In that order, over every combination of what the devices can become. A device is (held, idle); nothing held means
+    wholly free.
     """
     reached: set[tuple[tuple[int, ...], tuple[int, ...]]] = {((0,) * len(asked), (0, 0, 0, 0))}
     for held, idle in devices:

@@ -69,6 +69,19 @@ class Choice:
             [[0] * len(group.options) for group in problem.classes], [[0] * len(problem.classes) for _ in problem.asks]
         )
 
+    def met(self, problem: Problem) -> int:
+        """Compute slices of the demand that are met."""
+        return sum(problem.worth(ask) * sum(row) for ask, row in zip(problem.asks, self.meets, strict=True))
+
+    def cost(self, problem: Problem) -> tuple[int, ...]:
+        """What is taken from others, worst first, then devices changed and instances deleted."""
+        total = [0] * 6
+        for group, row in zip(problem.classes, self.counts, strict=True):
+            for option, count in zip(group.options, row, strict=True):
+                each = (*group.harm, int(option.changed), len(option.delete))
+                total = [sum_ + count * more for sum_, more in zip(total, each, strict=True)]
+        return tuple(total)
+
 
 def problem_of(asks: tuple[MigAsk, ...], devices: list[Device]) -> Problem:
     """Groups the devices and lists what could be made of each class."""

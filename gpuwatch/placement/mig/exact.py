@@ -16,6 +16,10 @@ THOROUGH = Effort(columns=30_000, nodes=1_000_000, seconds=20.0)
 QUICK = Effort(columns=3_000, nodes=1_000, seconds=None)
 _WHOLE = 0.5  # aims are whole numbers: this much slack keeps a reached one reached
 
+_MOST_BROKEN_COLUMNS = 200_000  # of a program with broken numbers, which is solved in seconds
+_SLACK = 1e-6
+_WEIGHTS = (1e4, 1e3, 1e2, 5.0, 1.0, 1e-1, 1e-3)  # of the aims below, where one program has to do for all
+
 AIMS: tuple[tuple[str, Cost], ...] = (
     ("drained", lambda group, option: group.drains),
     ("enabled", lambda group, option: group.enables),
@@ -52,6 +56,30 @@ def best_choice(problem: Problem, effort: Effort = THOROUGH) -> Choice | None:
         found = better
         program.fix(row, -np.inf, float(round(found.fun)) + _WHOLE)
     return program.choice(found.x)
+
+
+def rounded(problem: Problem) -> list[tuple[int, int, int]]:
+    """(class, option, devices) of the best choice with broken numbers, rounded down: a good start for the greedy one.
+
+    Empty without scipy, or where that program is too large or has no answer.
+    """
+    program = Program(problem)
+    if not program.options or not program.flows or program.size > _MOST_BROKEN_COLUMNS:
+        return []
+    met = program.met()
+    try:
+        most = program.solve(-met)
+    except ImportError:
+        return []
+    if most.status != 0:
+        return []
+    program.fix(met, -most.fun * (1 - _SLACK), np.inf)
+    weighed = sum((weight * program.aim(cost) for (_, cost), weight in zip(AIMS, _WEIGHTS, strict=True)), 0 * met)
+    found = program.solve(weighed)
+    if found.status != 0:
+        return []
+    counts = np.floor(found.x[: len(program.options)] + _SLACK).astype(np.int64)
+    return [(*program.options[at], int(counts[at])) for at in np.flatnonzero(counts)]
 
 
 def bounds(problem: Problem, met_at_least: int) -> tuple[int | None, int | None]:

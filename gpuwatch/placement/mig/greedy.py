@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,9 +12,14 @@ from gpuwatch.placement.mig.classes import Choice, Problem
 from gpuwatch.placement.mig.options import Counts
 
 
-def greedy_choice(problem: Problem) -> Choice:
-    """Takes, again and again, the option that meets most of what is left at the lowest harm."""
+def greedy_choice(problem: Problem, start: Iterable[tuple[int, int, int]] = ()) -> Choice:
+    """Takes, again and again, the option that meets most of what is left at the lowest harm.
+
+    `start`: (class, option, devices) to begin with, as far as they meet anything.
+    """
     state = _State(problem)
+    for c, o, devices in start:
+        state.take_some(c, o, devices)
     for harm in sorted({group.harm for group in problem.classes}):
         allowed = np.array([problem.classes[c].harm == harm for c, _ in state.pairs], dtype=np.bool_)
         while (best := state.best(allowed)) is not None:
@@ -66,15 +72,24 @@ class _State:
         tied = np.flatnonzero(worth == most)
         return self.pairs[min(tied, key=lambda at: (spare[at], self._cost[at], at))]
 
-    def take(self, c: int, o: int) -> None:
-        """Makes as many devices of a class that, at once, as each give just as much."""
+    def take_some(self, c: int, o: int, devices: int) -> None:
+        """Makes up to `devices` of a class that, while each meets something."""
+        while devices > 0 and (taken := self.take(c, o, devices)):
+            devices -= taken
+
+    def take(self, c: int, o: int, most: int | None = None) -> int:
+        """Makes as many devices of a class that, at once, as each give just as much; how many those are."""
         given = self._served(c, self.problem.classes[c].options[o].serves)
-        times = min([int(self._free[c]), *(int(self._left[a]) // n for a, n in enumerate(given) if n)])
+        if not any(given):
+            return 0
+        room = int(self._free[c]) if most is None else min(most, int(self._free[c]))
+        times = min([room, *(int(self._left[a]) // n for a, n in enumerate(given) if n)])
         self.chosen.counts[c][o] += times
         self._free[c] -= times
         for a, amount in enumerate(given):
             self._left[a] -= times * amount
             self.chosen.meets[a][c] += times * amount
+        return times
 
     def _served(self, c: int, serves: Counts) -> list[int]:
         """What each ask gets of one device, those first that have the fewest other places."""

@@ -6,9 +6,9 @@ from collections import Counter
 
 from gpuwatch.model.mig import AskAnswer, MigAsk, MigPlan
 from gpuwatch.placement.mig.bundles import merge, place_bundles
-from gpuwatch.placement.mig.classes import problem_of, weights_of
+from gpuwatch.placement.mig.classes import Choice, Problem, problem_of, weights_of
 from gpuwatch.placement.mig.devices import Device
-from gpuwatch.placement.mig.exact import THOROUGH, best_choice, bounds
+from gpuwatch.placement.mig.exact import THOROUGH, best_choice, bounds, rounded
 from gpuwatch.placement.mig.greedy import greedy_choice
 from gpuwatch.placement.mig.program import Effort
 from gpuwatch.placement.mig.unmet import why_unmet
@@ -35,7 +35,7 @@ def plan_layouts(
     problem = problem_of(tuple(ask for ask in asks if ask.together == 1), left)
     choice = best_choice(problem, effort) if effort else None
     method = GREEDY if choice is None or bundles else EXACT
-    uses = [*first, *uses_of(problem, choice or greedy_choice(problem))]
+    uses = [*first, *uses_of(problem, choice or _fast_choice(problem))]
     layouts = merge(use.layout() for use in uses)
     answers = tuple(_answer(ask, uses, devices, left_out or {}) for ask in asks)
     met = _met(answers, devices)
@@ -55,6 +55,12 @@ def plan_layouts(
         most_met_slices=most,
         fewest_free_gpus_lost=fewest,
     )
+
+
+def _fast_choice(problem: Problem) -> Choice:
+    """The better of two greedy choices: from nothing, and from the rounded program."""
+    plain, begun = greedy_choice(problem), greedy_choice(problem, rounded(problem))
+    return min(begun, plain, key=lambda choice: (-choice.met(problem), choice.cost(problem)))
 
 
 def _scraps_first(devices: list[Device]) -> list[Device]:

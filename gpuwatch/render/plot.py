@@ -21,47 +21,64 @@ _STYLE = "display:block;width:100%;max-width:46rem;height:auto;fill:currentColor
 
 def drawn(plot: Plot) -> Markup:
     """The plot as one <svg>; nothing when it has no point."""
-    places = [(x, y) for curve in plot.curves for x, y in curve.points if y is not None]
+    zoomed = _from(plot.curves, plot.draw_from)
+    places = _places(zoomed)
+    curves = zoomed if places else plot.curves  # nothing so far to the right: all of it
+    places = places or _places(curves)
     if not places:
         return Markup("")
-    scale = _Scale(min(x for x, _ in places), max(x for x, _ in places), max(y for _, y in places))
-    lines = [_line(curve, at, scale) for at, curve in enumerate(plot.curves)]
-    key = [_key(curve, at) for at, curve in enumerate(plot.curves)]
+    scale = _Scale(places, 0.0 if curves is plot.curves else min(y for _, y in places))
+    lines = [_line(curve, at, scale) for at, curve in enumerate(curves)]
+    key = [_key(curve, at) for at, curve in enumerate(curves)]
     label = f"{plot.title}, in {plot.y_unit}, over {plot.x_title}"
     parts: list[Content] = [*_axes(plot, scale), *lines, *key]
     return tag("svg", parts, viewBox=f"0 0 {_WIDTH:.0f} {_HEIGHT:.0f}", role="img", style=_STYLE, aria_label=label)
 
 
-class _Scale:
-    """From values to places in the picture; y begins at 0."""
+def _from(curves: tuple[Curve, ...], x_from: float | None) -> tuple[Curve, ...]:
+    if x_from is None:
+        return curves
+    return tuple(Curve(each.label, tuple((x, y) for x, y in each.points if x >= x_from)) for each in curves)
 
-    def __init__(self, first: float, last: float, top: float) -> None:
-        self.first, self.last = first, max(last, first + 1)
-        self.step_x, self.step_y = _step(self.last - self.first), _step(top)
-        self.top = self.step_y * math.ceil(top / self.step_y - 1e-9) or 1.0
+
+def _places(curves: tuple[Curve, ...]) -> list[tuple[float, float]]:
+    return [(x, y) for curve in curves for x, y in curve.points if y is not None]
+
+
+class _Scale:
+    """From values to places in the picture."""
+
+    def __init__(self, places: list[tuple[float, float]], lowest: float) -> None:
+        self.first, last = min(x for x, _ in places), max(x for x, _ in places)
+        self.last = max(last, self.first + 1)
+        top = max(y for _, y in places)
+        self.step_x, self.step_y = _step(self.last - self.first), _step(top - lowest)
+        self.base = self.step_y * math.floor(lowest / self.step_y + 1e-9)
+        self.top = max(self.step_y * math.ceil(top / self.step_y - 1e-9), self.base + self.step_y)
 
     def x(self, value: float) -> float:
         return _LEFT + (value - self.first) / (self.last - self.first) * (_WIDTH - _LEFT - _RIGHT)
 
     def y(self, value: float) -> float:
-        return _TOP + (1 - value / self.top) * (_HEIGHT - _TOP - _BOTTOM)
+        return _TOP + (1 - (value - self.base) / (self.top - self.base)) * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _step(span: float) -> float:
-    """A round distance that divides `span` into about five."""
+    """A round distance that divides `span` into about six."""
     if span <= 0:
         return 1.0
-    rough = span / 5
+    rough = span / 7
     power = 10.0 ** math.floor(math.log10(rough))
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
 
 
 def _axes(plot: Plot, scale: _Scale) -> Iterator[Markup]:
     right, base = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    for at in range(round(scale.top / scale.step_y) + 1):
-        y = scale.y(at * scale.step_y)
+    for at in range(round((scale.top - scale.base) / scale.step_y) + 1):
+        value = scale.base + at * scale.step_y
+        y = scale.y(value)
         yield tag("line", x1=_LEFT, x2=right, y1=f"{y:.1f}", y2=f"{y:.1f}", stroke="#8884")
-        yield tag("text", number(at * scale.step_y), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end")
+        yield tag("text", number(value), x=_LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end")
     for at in range(math.ceil(scale.first / scale.step_x), math.floor(scale.last / scale.step_x) + 1):
         place = at * scale.step_x
         yield tag("text", number(place), x=f"{scale.x(place):.1f}", y=base + 15, text_anchor="middle")

@@ -79,6 +79,7 @@ class Plot:
     curves: tuple[Curve, ...]
     every: int = 10
     digits: int = 1
+    draw_from: float | None = None  # a drawing begins at this x, at the lowest y there; None: all, from y = 0
 
 
 @dataclass(frozen=True, slots=True)

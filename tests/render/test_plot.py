@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -65,6 +66,16 @@ def test_odd_scales_are_drawn_too(points: tuple) -> None:
     svg = drawn(Plot("t", "x", "%", (Curve("a", points),)))
     assert all(0 <= y <= 300 for curve in lines(svg) for _, y in curve)
     assert svg.count("<line") <= 12
+
+
+def test_a_drawing_may_begin_later_and_higher() -> None:
+    zoomed = drawn(replace(PLOT, draw_from=30.0))
+    first, *_ = lines(zoomed)
+    assert len(first) == 2  # what lies before is not drawn
+    assert first[0][0] == 40.0  # at the left edge
+    assert first[0][1] - first[1][1] > 150  # from 25 to 35.5 takes most of the height
+    assert drawn(replace(PLOT, draw_from=99.0)) == drawn(PLOT)  # nothing there: all of it
+    assert sampled(replace(PLOT, draw_from=30.0)) == sampled(PLOT)
 
 
 def test_many_curves_look_different() -> None:

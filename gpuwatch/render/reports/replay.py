@@ -21,6 +21,7 @@ from gpuwatch.render.text import number
 
 _NAMES = (Column("workload", "Workload"), Column("policy", "Policy"))
 _SIZE_TITLES = {CPU_ONLY: "CPU only", SHARE: "share"}
+_DRAWN_FROM_PERCENT = 70  # before that, every policy has room for what comes
 _ARRIVED = "arrived demand, % of the capacity"
 
 
@@ -155,6 +156,7 @@ def _plots(curves: Sequence[MeanCurve]) -> Iterable[Plot]:
                 Curve(each.policy, tuple((at.arrived_percent, 100 * at.allocation_ratio) for at in each.points))
                 for each in own
             ),
+            draw_from=_DRAWN_FROM_PERCENT,
         )
         yield Plot(
             title=f"{workload}: fragment of what is idle",

@@ -122,7 +122,7 @@ def test_an_instance_at_work_without_a_holder_stays():
     gpu = a_cut(0, replace(an_instance(3, "1g.10gb", 0), activity=busy()))
     outcome = run(RULE, a_node("n1", [gpu]), jobs=[waits("w", "7g.80gb")])
     assert outcome.recommendations == ()
-    assert "in use by somebody unknown" in outcome.abstentions[0].detail
+    assert "no holder known, not known to be idle" in outcome.abstentions[0].detail
 
 
 def test_pools_are_advised_apart():

@@ -54,6 +54,15 @@ def test_empty_gpus_of_one_card(run: Run) -> None:
     assert (told["evaluation_id"], told["steps"]) == (None, [])
 
 
+def test_the_table_joins_equal_layouts_and_names_few_nodes(run: Run, tmp_path: Path) -> None:
+    assert "planned GPU 0-3 (enable MIG)" in run(*EMPTY, "--demand", "7g.80gb=4").out
+    nodes = [a_node(f"n{at:02}", [a_cut(index) for index in (0, 1, 3)]) for at in range(12)]
+    path = recorded(a_snapshot(*nodes), tmp_path)
+    table = run("mig", "plan", "--snapshot", path, "--demand", "7g.80gb=36").out
+    assert "n00 GPU 0-1,3; n01 GPU 0-1,3;" in table
+    assert "n07 GPU 0-1,3; and 4 nodes more" in table
+
+
 def test_the_queue_is_the_demand_and_training_is_kept_off(run: Run, tmp_path: Path) -> None:
     path = recorded(a_small_cluster(), tmp_path)
     told = json.loads(run("mig", "plan", "--snapshot", path, "-o", "json").out)
@@ -89,6 +98,17 @@ def test_the_table_tells_lines_to_run_and_csv_one_row_an_instance(run: Run, tmp_
         ("create", "4g.40gb", "0"),
         ("keep", "3g.40gb", "4"),
     ]
+
+
+def test_a_job_that_waits_for_what_no_card_has_does_not_stop_the_plan(run: Run, tmp_path: Path) -> None:
+    jobs = [a_job("odd", shape=a_shape(1, mig_profile="1g.5gb")), a_job("w", shape=a_shape(1, mig_profile="4g.40gb"))]
+    path = recorded(a_snapshot(a_node("n1", [a_cut(0)]), jobs=jobs), tmp_path)
+    told = json.loads(run("mig", "plan", "--snapshot", path, "-o", "json").out)
+    assert [(answer["ask"]["profile"], answer["unmet"]) for answer in told["answers"]] == [
+        ("1g.5gb", 1),
+        ("4g.40gb", 0),
+    ]
+    assert "none that the job may use has this profile" in told["answers"][0]["reason"]
 
 
 def test_a_queue_without_mig_jobs_is_an_answer(run: Run, tmp_path: Path) -> None:

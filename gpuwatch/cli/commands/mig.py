@@ -50,7 +50,12 @@ def plan(
     gpus: Annotated[
         int | None,
         typer.Option(
-            "--gpus", metavar="N", min=1, help="Plan for N empty GPUs of one --gpu-model.", rich_help_panel=_WHERE
+            "--gpus",
+            metavar="N",
+            min=1,
+            max=100_000,
+            help="Plan for N empty GPUs of one --gpu-model.",
+            rich_help_panel=_WHERE,
         ),
     ] = None,
     include_busy: Annotated[

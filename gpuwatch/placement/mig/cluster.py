@@ -18,7 +18,8 @@ from gpuwatch.placement.mig.plan import plan_layouts
 def plan_for(snapshot: ClusterSnapshot, asks: tuple[MigAsk, ...], limits: Limits) -> MigPlan:
     """The plan on the snapshot's own devices. InputError when none of them can be cut, or none has an asked profile.
 
-    A profile that exists here only on devices that are left out is no error: the plan says why it is unmet.
+    A profile that exists here only on devices that are left out is no error, nor is one that a waiting job asks for:
+    the plan says why it is unmet.
     """
     booking = book(snapshot)
     here = _geometries(booking, limits)
@@ -30,7 +31,7 @@ def plan_for(snapshot: ClusterSnapshot, asks: tuple[MigAsk, ...], limits: Limits
             + (f", in pool {', '.join(limits.pools)}" if limits.pools else ""),
             todo=f"name models and pools that stand here; cards that can be cut: {', '.join(_cuttable())}",
         )
-    check_profiles(asks, here)
+    check_profiles((ask for ask in asks if not ask.jobs), here)
     devices, left_out = devices_of(booking, limits)
     return plan_layouts(asks, devices, left_out)
 

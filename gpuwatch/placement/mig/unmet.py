@@ -56,5 +56,5 @@ def _collides(device: Device, instance: MigInstance, wanted: MigProfile, start: 
 
 def _words(device: Device, spot: MigSpot) -> str:
     place = "" if spot.start is None else f" at {spot.start}"
-    who = f"held by {', '.join(spot.held_by)}" if spot.held_by else "in use by somebody unknown"
+    who = f"held by {', '.join(spot.held_by)}" if spot.held_by else "no holder known, not known to be idle"
     return f"{device.node} GPU {device.index}: instance {spot.id} ({spot.profile}{place}, {who})"

@@ -30,6 +30,7 @@ _LAYOUT_COLUMNS = (
     Column("later", "Largest profile left"),
     Column("drain", "Drain first", wide=True),
 )
+_SHOWN_NODES = 8  # in one row of the table; json and csv name every device
 _FLAT_KEYS = (
     *("node", "pool", "gpu_index", "gpu_uuid", "gpu_model", "action", "profile", "placement_start", "memory_slices"),
     *("instance_id", "held_by"),
@@ -125,13 +126,9 @@ def _alike(layouts: Iterable[DeviceLayout]) -> list[list[DeviceLayout]]:
 
 def _layout_row(alike: list[DeviceLayout]) -> dict[str, Cell]:
     first = alike[0]
-    nodes: dict[str, list[str]] = {}
-    for each in alike:
-        nodes.setdefault(each.node, []).append(str(each.gpu_index))
     return {
         "gpus": len(alike),
-        "where": "; ".join(f"{node} GPU {','.join(indexes)}" for node, indexes in nodes.items())
-        + (" (enable MIG)" if first.enable_mig else ""),
+        "where": _where(alike) + (" (enable MIG)" if first.enable_mig else ""),
         "model": first.gpu_model,
         "delete": _spots(first.delete) or "nothing",
         "create": _spots(first.create) or "nothing",
@@ -139,6 +136,26 @@ def _layout_row(alike: list[DeviceLayout]) -> dict[str, Cell]:
         "later": f"{first.largest_before or 'none'} -> {first.largest_after or 'none'}",
         "drain": ", ".join(first.drain),
     }
+
+
+def _where(layouts: Iterable[DeviceLayout]) -> str:
+    """ "n1 GPU 0-3,7; n2 GPU 1", the first few nodes by name."""
+    nodes: dict[str, list[int]] = {}
+    for each in layouts:
+        nodes.setdefault(each.node, []).append(each.gpu_index)
+    told = [f"{node} GPU {_ranges(indexes)}" for node, indexes in list(nodes.items())[:_SHOWN_NODES]]
+    more = len(nodes) - len(told)
+    return "; ".join([*told, *([f"and {more} nodes more"] if more > 0 else [])])
+
+
+def _ranges(indexes: Iterable[int]) -> str:
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and index == runs[-1][1] + 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
 
 
 def _spots(spots: Iterable[MigSpot]) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import math
 import os
 import sys
 from collections import defaultdict
@@ -21,7 +22,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for the module beside this file
 
@@ -32,7 +32,7 @@ from gpuwatch.experiment.journal import Journal
 from gpuwatch.experiment.task import tasks_of
 from gpuwatch.experiment.workers import cpus, run_local
 from gpuwatch.model.replay import ReplayRun
-from gpuwatch.placement.replay_summary import PolicySummary, Spread, summarize
+from gpuwatch.placement.replay_summary import PolicySummary, Spread, spread, summarize
 from gpuwatch.render.report import FORMATS, Column, Lines, Report, Row, Section, Style, Table
 
 POLICIES = {
@@ -72,7 +72,18 @@ MEASURES = (
 )
 
 Cell = tuple[str, str]  # workload, policy
-Percents = dict[str, float]  # by the key of a measure
+Percents = dict[str, Spread]  # by the key of a measure
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Own minus published, in points."""
+
+    points: float
+    error: float | None  # one standard error of this difference of two means: what chance alone makes of it
+
+
+Differences = dict[str, Difference]  # by the key of a measure
 
 
 def main() -> int:
@@ -113,7 +124,7 @@ def _runs(folder: Path, workloads: list[str], policies: list[str], options: argp
 
 
 def published(folder: Path) -> dict[Cell, Percents]:
-    """The published means over seeds, in percent, by our names of workloads and policies."""
+    """The published means and deviations over seeds, in percent, by our names of workloads and policies."""
     found: dict[Cell, Percents] = defaultdict(dict)
     for file in (_ALLOCATION, _FRAGMENT):
         own = [measure for measure in MEASURES if measure.file == file]
@@ -124,7 +135,9 @@ def published(folder: Path) -> dict[Cell, Percents]:
                 for measure in own:
                     values[cell, measure.key].append(float(row[str(measure.percent)]))
         for (cell, key), each in values.items():
-            found[cell][key] = fmean(each)
+            told = spread(each)
+            assert told is not None
+            found[cell][key] = told
     return found
 
 
@@ -137,26 +150,38 @@ def ours(summaries: Iterable[PolicySummary]) -> dict[Cell, Percents]:
             "allocation_130": each.allocation_ratio_at_130,
             **{f"fragment_{point.arrived_percent}": point.ratio for point in each.fragment},
         }
-        out[each.workload, each.policy] = {key: 100 * found.mean for key, found in spreads.items() if found}
+        out[each.workload, each.policy] = {key: _percent(found) for key, found in spreads.items() if found}
     return out
 
 
-def differences(own: dict[Cell, Percents], known: dict[Cell, Percents]) -> dict[Cell, Percents]:
-    """Own minus published, in points. A cell or a measure that only one side has is left out."""
+def _percent(found: Spread) -> Spread:
+    deviation = None if found.deviation is None else 100 * found.deviation
+    return Spread(mean=100 * found.mean, deviation=deviation, runs=found.runs)
+
+
+def differences(own: dict[Cell, Percents], known: dict[Cell, Percents]) -> dict[Cell, Differences]:
+    """Own minus published. A cell or a measure that only one side has is left out."""
     return {
-        cell: {key: mean - known[cell][key] for key, mean in found.items() if key in known[cell]}
+        cell: {key: _difference(mean, known[cell][key]) for key, mean in found.items() if key in known[cell]}
         for cell, found in own.items()
         if cell in known
     }
 
 
-def missed(apart: dict[Cell, Percents]) -> list[tuple[Cell, Measure, float | None]]:
-    """Cells beyond their bar; None where a mean is missing."""
+def _difference(own: Spread, known: Spread) -> Difference:
+    error = None
+    if own.deviation is not None and known.deviation is not None:
+        error = math.sqrt(own.deviation**2 / own.runs + known.deviation**2 / known.runs)
+    return Difference(points=own.mean - known.mean, error=error)
+
+
+def missed(apart: dict[Cell, Differences]) -> list[tuple[Cell, Measure]]:
+    """What is beyond its bar, or has no mean to compare."""
     return [
-        (cell, measure, found.get(measure.key))
+        (cell, measure)
         for cell, found in apart.items()
         for measure in MEASURES
-        if measure.key not in found or abs(found[measure.key]) > measure.bar_for(cell[1])
+        if measure.key not in found or abs(found[measure.key].points) > measure.bar_for(cell[1])
     ]
 
 
@@ -164,12 +189,12 @@ def _compared(own: dict[Cell, Percents], known: dict[Cell, Percents]) -> tuple[t
     """What is printed, and whether every bar is met."""
     apart = differences(own, known)
     beyond = missed(apart)
-    names = {(cell, measure.key) for cell, measure, _ in beyond}
+    names = {(cell, measure.key) for cell, measure in beyond}
     rows = [
         {
             "workload": cell[0],
             "policy": cell[1],
-            **found,
+            **{key: each.points for key, each in found.items()},
             "missed": ", ".join(measure.key for measure in MEASURES if (cell, measure.key) in names) or None,
         }
         for cell, found in apart.items()
@@ -195,27 +220,29 @@ def _worst_columns() -> tuple[Column, ...]:
         Column("workload", "Workload"),
         Column("policy", "Policy"),
         Column("points", "Off by", "points", digits=2),
+        Column("error", "Standard error", "points", digits=2),
         Column("bar", "Bar", "points", digits=2),
         Column("verdict", "Verdict"),
     )
 
 
-def _worst(apart: dict[Cell, Percents]) -> Iterable[Row]:
+def _worst(apart: dict[Cell, Differences]) -> Iterable[Row]:
     for measure in MEASURES:
         for fgd in (True, False):
             cells = [cell for cell in apart if (cell[1] == "fgd") == fgd and measure.key in apart[cell]]
             if not cells:
                 continue
-            worst = max(cells, key=lambda cell: abs(apart[cell][measure.key]))
+            worst = max(cells, key=lambda cell: abs(apart[cell][measure.key].points))
             off, bar = apart[worst][measure.key], measure.bar_for(worst[1])
             yield {
                 "measure": measure.key,
                 "policies": "fgd" if fgd else "the others",
                 "workload": worst[0],
                 "policy": worst[1],
-                "points": off,
+                "points": off.points,
+                "error": off.error,
                 "bar": bar,
-                "verdict": "met" if abs(off) <= bar else "MISSED",
+                "verdict": "met" if abs(off.points) <= bar else "MISSED",
             }
 
 

@@ -162,7 +162,7 @@ def _client(scheduler: str) -> Iterator[Any]:
     try:
         import distributed
     except ModuleNotFoundError as err:
-        raise MissingExtraError("--backend dask needs dask.distributed", todo="pip install distributed") from err
+        raise MissingExtraError("--backend dask needs dask.distributed", todo="pip install 'gpuwatch-stack[dask]'") from err
     _hush("distributed")
     connect: Any = distributed.Client
     try:

@@ -14,7 +14,7 @@ import pytest
 
 from bench.lead import lead_sections, leads, verdicts
 from bench.published import MEASURES, POLICIES, differences, missed, ours, published
-from gpuwatch.placement.replay_summary import summarize
+from gpuwatch.placement.replay_summary import Spread, summarize
 from tests.placement.replay_runs import a_run
 
 ROOT = Path(__file__).parents[2]
@@ -42,16 +42,17 @@ def test_published_means_by_our_names(tmp_path: Path) -> None:
             ("cpu050", "02-DotProd", 42): lambda percent: 7,
         },
     )
-    assert published(folder) == {
-        ("default", "fgd"): {
-            "allocation_100": 50.5,
-            "allocation_130": 65.5,
-            "fragment_40": 20.5,
-            "fragment_80": 40.5,
-            "fragment_95": 48.0,
-        },
-        ("cpu050", "dot_product"): {measure.key: 7 for measure in MEASURES},
+    found = published(folder)
+    assert {key: told.mean for key, told in found["default", "fgd"].items()} == {
+        "allocation_100": 50.5,
+        "allocation_130": 65.5,
+        "fragment_40": 20.5,
+        "fragment_80": 40.5,
+        "fragment_95": 48.0,
     }
+    assert found["default", "fgd"]["fragment_40"].deviation == pytest.approx(0.5**0.5)
+    assert {told.mean for told in found["cpu050", "dot_product"].values()} == {7}
+    assert len(found) == 2
 
 
 def test_our_means_in_percent() -> None:
@@ -59,25 +60,35 @@ def test_our_means_in_percent() -> None:
         a_run("fgd", 42, allocated=(0.90, 0.92), fragments=(0.1, None, 0.9)),
         a_run("fgd", 43, allocated=(0.94, 0.96), fragments=(0.3, None, 0.7)),
     ]
-    assert ours(summarize(runs)) == {
-        ("default", "fgd"): {
-            "allocation_100": pytest.approx(92),
-            "allocation_130": pytest.approx(94),
-            "fragment_40": pytest.approx(20),
-            "fragment_95": pytest.approx(80),
-        }
+    found = ours(summarize(runs))["default", "fgd"]
+    assert {key: told.mean for key, told in found.items()} == {
+        "allocation_100": pytest.approx(92),
+        "allocation_130": pytest.approx(94),
+        "fragment_40": pytest.approx(20),
+        "fragment_95": pytest.approx(80),
     }
+    assert found["allocation_100"].deviation == pytest.approx(8**0.5)
 
 
-def known(**off: float) -> dict:
-    return {("default", "fgd"): {measure.key: 50.0 for measure in MEASURES} | off}
+def told(mean: float, deviation: float | None = 1.0, runs: int = 10) -> Spread:
+    return Spread(mean=mean, deviation=deviation, runs=runs)
 
 
-def beyond(policy: str = "fgd", **own: float) -> list[tuple[str, float | None]]:
-    means = {measure.key: 50.0 for measure in MEASURES} | own
-    theirs = {("default", policy): {measure.key: 50.0 for measure in MEASURES}}
-    apart = differences({("default", policy): {key: mean for key, mean in means.items() if mean}}, theirs)
-    return [(measure.key, points) for _, measure, points in missed(apart)]
+def beyond(policy: str = "fgd", **own: float) -> list[str]:
+    """Keys of what is missed against means of 50; an own mean of 0 is missing."""
+    theirs = {measure.key: told(50.0) for measure in MEASURES}
+    means = {measure.key: own.get(measure.key, 50.0) for measure in MEASURES}
+    mine = {key: told(mean) for key, mean in means.items() if mean}
+    return [measure.key for _, measure in missed(differences({("w", policy): mine}, {("w", policy): theirs}))]
+
+
+def test_the_standard_error_tells_what_chance_makes() -> None:
+    (found,) = differences(
+        {("w", "fgd"): {"a": told(95.5, 3.0, 9), "b": told(1, None, 1)}},
+        {("w", "fgd"): {"a": told(95.0, 4.0, 4), "b": told(1)}},
+    ).values()
+    assert (found["a"].points, found["a"].error) == (pytest.approx(0.5), pytest.approx(5**0.5))
+    assert found["b"].error is None
 
 
 def test_each_bar_is_held_on_both_sides_and_fgd_to_its_own() -> None:
@@ -86,16 +97,15 @@ def test_each_bar_is_held_on_both_sides_and_fgd_to_its_own() -> None:
         for sign in (1, -1):
             for policy, bar in (("fgd", measure.bar_of_fgd), ("random", measure.bar)):
                 assert beyond(policy, **{measure.key: 50 + sign * (bar - 0.001)}) == []
-                told = beyond(policy, **{measure.key: 50 + sign * (bar + 0.001)})
-                assert [key for key, _ in told] == [measure.key]
+                assert beyond(policy, **{measure.key: 50 + sign * (bar + 0.001)}) == [measure.key]
 
 
 def test_a_mean_that_is_missing_is_beyond_its_bar() -> None:
-    assert beyond(allocation_130=0) == [("allocation_130", None)]
+    assert beyond(allocation_130=0) == ["allocation_130"]
 
 
 def test_a_cell_that_only_one_side_has_is_left_out() -> None:
-    assert differences({("other", "fgd"): {"allocation_100": 1.0}}, known()) == {}
+    assert differences({("other", "fgd"): {"allocation_100": told(1)}}, {("w", "fgd"): {}}) == {}
 
 
 def summaries(at_100: float, at_130: float, eight: int, workloads: int = 2):

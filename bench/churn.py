@@ -5,8 +5,8 @@
 
 One line for each policy: means over the seeds of allocated %, fragment % of idle, waiting and stuck GPUs, p95 of the
 wait by job size (minutes), 8-GPU jobs started, jobs sent away and work lost, and seconds of the loop without compiling.
-The jobs of a seed are the same for every policy. --plain runs the loop over NumPy as well, on the first seed, checks that
-it is equal and says how much slower it is.
+The jobs of a seed are the same for every policy. --plain runs the loop over NumPy as well, on the first seed, checks
+that it is equal and says how much slower it is.
 """
 
 from __future__ import annotations

@@ -114,10 +114,13 @@ class Columns:
         for device in devices:
             taken_from[row, device] -= times * (1 if shape.mig_profile else shape.milligpu_per_gpu)
 
-    def take_each(self, rows: IntArray, shape: DemandShape, devices: BoolArray) -> None:
-        """take() of one member on each of the nodes `rows` (R,), no node twice; devices: (R, W) time-shared ones."""
+    def take_each(self, rows: IntArray, shape: DemandShape, devices: IntArray) -> None:
+        """take() of one member on each of the nodes `rows` (R,), no node twice; devices: (R, W) how often each."""
         self.cpu_free[rows] -= shape.cpu_millicores
         self.memory_free[rows] -= shape.memory_bytes
+        if shape.mig_profile:
+            self.mig_free[shape.mig_profile][rows] -= devices
+            return
         if shape.gpus > 0:
             self.running[rows, size_of(shape)] += 1
         self.left[rows] -= devices * shape.milligpu_per_gpu

@@ -16,6 +16,9 @@ from gpuwatch.placement.policy import ANY_DEVICE
 from gpuwatch.placement.question import Field
 
 _TRIES_PER_CHOICE = 10  # starts tried for one choice before equal sets of nodes end the search
+# Members placed for all starts together: a gang of thousands gets fewer choices, and its answer does not take minutes.
+_MEMBERS_TRIED = 20_000
+_MEMBERS_TRIED_ANEW = 2_000  # by a policy that is asked about all nodes for every member
 
 Key = tuple[int, int, int, int, int]  # place of the card, -score, room of the node, room of the device, row
 
@@ -72,6 +75,7 @@ def _gangs(
     field: Field, request: PlacementRequest, scores: Scores, places: IntArray, starts: IntArray
 ) -> Iterator[tuple[int, list[Spot]]]:
     policy = field.ground.policy(request.policy)
+    starts = starts[: max(1, (_MEMBERS_TRIED if policy.local else _MEMBERS_TRIED_ANEW) // request.members)]
     if not policy.local:
         yield from _placed_one_by_one(field, request, starts)
         return

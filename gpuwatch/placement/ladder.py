@@ -7,23 +7,19 @@ elsewhere, so that a gang is placed by always taking the best next step among th
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 
 import numpy as np
 
-from gpuwatch.fit.columns import BoolArray, Columns, IntArray
-from gpuwatch.fit.fleet_fit import first_devices, fits, roomy_devices
+from gpuwatch.fit.columns import Columns, IntArray
+from gpuwatch.fit.fleet_fit import fits, roomy_devices
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.placement.ground import INFEASIBLE, Scores
 from gpuwatch.placement.placer import Spot
 from gpuwatch.placement.policy import ANY_DEVICE, Policy
 
+_TOGETHER = 64  # members on one node up to which all nodes climb at once; beyond, only those that are climbed on
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    score: IntArray  # (T,) INFEASIBLE where no further member fits
-    device: IntArray  # (T,)
-    devices: list[tuple[int, ...]]  # of the next member, () where none fits
+Step = tuple[int, IntArray]  # score, INFEASIBLE where no further member fits; (W,) how often each device is taken
 
 
 class Ladder:
@@ -39,8 +35,9 @@ class Ladder:
         self._shape = shape
         self._policy = policy
         self._place = place
-        self._part = columns.part(rows)  # as it stands after the last step
-        self._steps = [self._step(first.score, first.device)]
+        self._part = columns.part(rows)  # each node as it stands before the last of its steps
+        self._steps: list[list[Step]] = [[] for _ in rows]
+        self._add(np.arange(len(rows)), first.score, first.device)
 
     def gang(self, start: int, members: int, within: IntArray) -> list[Spot]:
         """The first member on `start`, the others where they are best among `within` (positions in rows); [] when they
@@ -51,8 +48,7 @@ class Ladder:
         heapq.heapify(heap)
         at = start
         while True:
-            step = self._steps[taken[at]]
-            spots.append(Spot(row=int(self._rows[at]), shape=self._shape, devices=step.devices[at]))
+            spots.append(self._spot(at, taken[at]))
             if len(spots) == members:
                 return spots
             taken[at] += 1
@@ -64,42 +60,46 @@ class Ladder:
             at = heapq.heappop(heap)[-1]
 
     def _entry(self, at: int, level: int) -> tuple[int, int, int, int] | None:
-        while len(self._steps) <= level:
-            self._climb()
-        score = int(self._steps[level].score[at])
+        steps = self._steps[at]
+        if len(steps) == level:
+            self._climb(at)
+        score = steps[level][0]
         return None if score == INFEASIBLE else (int(self._place[at]), -score, int(self._rows[at]), at)
 
-    def _climb(self) -> None:
-        """Gives every node its next member, and scores the one after."""
-        last = self._steps[-1]
-        here = np.flatnonzero(last.score != INFEASIBLE)
-        if self._shape.mig_profile:
-            for at in here:
-                self._part.take(int(at), self._shape, last.devices[at])
-        else:
-            self._part.take_each(here, self._shape, self._mask(last)[here])
-        score = np.full(len(self._rows), INFEASIBLE)
-        device = np.full(len(self._rows), ANY_DEVICE)
-        again = here[fits(self._part, self._shape, here)]
-        if len(again):
-            ranking = self._policy.rank(self._part, self._shape, again, len(self._steps))
+    def _spot(self, at: int, level: int) -> Spot:
+        takes = self._steps[at][level][1]
+        devices = np.repeat(np.arange(len(takes)), takes)
+        return Spot(row=int(self._rows[at]), shape=self._shape, devices=tuple(devices.tolist()))
+
+    def _climb(self, at: int) -> None:
+        """Gives node `at` its next member, and scores the one after; so for all that stand as high."""
+        height = len(self._steps[at])
+        here = [at]
+        if height <= _TOGETHER:
+            here = [i for i, steps in enumerate(self._steps) if len(steps) == height and steps[-1][0] != INFEASIBLE]
+        rows = np.array(here, dtype=np.int64)
+        self._part.take_each(rows, self._shape, np.array([self._steps[i][-1][1] for i in here]))
+        score = np.full(len(rows), INFEASIBLE)
+        device = np.full(len(rows), ANY_DEVICE)
+        again = fits(self._part, self._shape, rows)
+        if again.any():
+            ranking = self._policy.rank(self._part, self._shape, rows[again], height)
             score[again], device[again] = ranking.score, ranking.device
-        self._steps.append(self._step(score, device))
+        self._add(rows, score, device)
 
-    def _mask(self, step: _Step) -> BoolArray:
-        mask = np.zeros(self._part.left.shape, dtype=np.bool_)
-        for at, devices in enumerate(step.devices):
-            mask[at, list(devices)] = True
-        return mask
+    def _add(self, rows: IntArray, score: IntArray, device: IntArray) -> None:
+        takes = self._takes(rows, device)
+        for at, one, mine in zip(rows.tolist(), score.tolist(), takes, strict=True):
+            self._steps[at].append((one, mine))
 
-    def _step(self, score: IntArray, device: IntArray) -> _Step:
-        shape, fitting = self._shape, score != INFEASIBLE
-        if shape.mig_profile or shape.gpus <= 1:
-            found = [
-                (() if not ok else (int(which),) if which != ANY_DEVICE else first_devices(self._part, at, shape))
-                for at, (ok, which) in enumerate(zip(fitting, device, strict=True))
-            ]
-            return _Step(score, device, found)
-        roomy = roomy_devices(self._part, shape)
-        roomy &= (roomy.cumsum(axis=1) <= shape.gpus) & fitting[:, None]
-        return _Step(score, device, [tuple(np.flatnonzero(each).tolist()) for each in roomy])
+    def _takes(self, rows: IntArray, device: IntArray) -> IntArray:
+        """(R, W) how often the next member takes each device: the one that the policy shares, else the lowest."""
+        shape, part = self._shape, self._part
+        if shape.mig_profile:
+            free = part.free_instances(shape.mig_profile, shape.gpu_models)[rows]
+        else:
+            free = roomy_devices(part, shape, rows).astype(np.int64)
+        lowest = np.minimum(free, (shape.gpus - (free.cumsum(axis=1) - free)).clip(min=0))
+        shared = device[:, None] == np.arange(part.left.shape[1])
+        takes: IntArray = np.where(device[:, None] == ANY_DEVICE, lowest, shared)
+        return takes

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gpuwatch.fit import feasible
@@ -87,3 +89,46 @@ def test_held_instances_are_not_free():
     assert columns.mig_gpus == 1
     assert columns.free_instances("1g.10gb", ("T4",)).tolist() == [[0]]
     assert columns.free_instances("9g.90gb", ()).tolist() == [[0]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_taking_on_many_nodes_is_taking_on_each(seed):
+    rng = random.Random(seed)
+    columns = columns_of(book(some_cluster(seed)))
+    width, profiles = columns.left.shape[1], list(columns.mig_free)
+    shapes = [a_shape(1, milligpu=250, cpu=500, memory_bytes=7), a_shape(0, cpu=100)]
+    shapes += [a_shape(2, mig_profile=profile) for profile in profiles]
+    for shape in shapes:
+        one, many = columns.copy(), columns.copy()
+        rows = np.array([row for row in range(len(columns.names)) if rng.random() < 0.6], dtype=np.int64)
+        chosen = [[rng.randrange(width) for _ in range(shape.gpus)] for _ in rows]
+        for row, devices in zip(rows.tolist(), chosen, strict=True):
+            one.take(row, shape, tuple(devices))
+        counts = np.array([np.bincount(each, minlength=width) for each in chosen], dtype=np.int64).reshape(-1, width)
+        many.take_each(rows, shape, counts)
+        for name in ("left", "cpu_free", "memory_free", "running"):
+            assert getattr(one, name).tolist() == getattr(many, name).tolist(), name
+        assert all((one.mig_free[each] == many.mig_free[each]).all() for each in profiles)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_part_is_those_nodes_alone_and_its_own(seed):
+    columns = columns_of(book(some_cluster(seed)))
+    rows = np.array(random.Random(seed).choices(range(len(columns.names)), k=5))
+    part = columns.part(rows)
+    assert part.names == tuple(columns.names[row] for row in rows)
+    assert part.accepted(("T4",)).tolist() == columns.accepted(("T4",))[rows].tolist()
+    before = columns.left.copy()
+    part.left[:] = -1
+    part.cpu_free[:] = -1
+    assert (columns.left == before).all()
+    assert (columns.cpu_free >= 0).all()
+
+
+def test_only_some_devices_take_work():
+    columns = columns_of(book(a_snapshot(a_node("a", 3))))
+    some = columns.only(np.array([[True, False, True]]))
+    assert some.accepted(()).tolist() == [[True, False, True]]
+    assert some.accepted(("H100-80",)).tolist() == [[True, False, True]]
+    assert some.usable.tolist() == [[True, True, True]]  # what the node has is not less for it
+    assert some.left.tolist() == columns.left.tolist()

@@ -87,7 +87,7 @@ METRICS: tuple[Metric, ...] = (
         "gauge",
         ("cluster", "rule"),
         "GPUs that the advice gives back (idle_held), exchanges for lower ones (tier_mismatch) or makes usable "
-        "(consolidate); none is promised twice",
+        "(consolidate, mig_repartition); none is given back twice",
         "the rule has none",
     ),
     Metric(

@@ -21,6 +21,7 @@ from gpuwatch.model.evaluation import Evaluation
 from gpuwatch.render.report import FORMATS, Report, Style
 
 _TERMINAL_FORMATS = ("table", "wide")
+_WRITABLE = "choose a folder that can be written, or free space"
 
 
 def check(options: OutputOptions) -> None:
@@ -33,6 +34,9 @@ def check(options: OutputOptions) -> None:
         warnings.simplefilter("ignore")
     if options.output_file is not None and options.output_file.is_dir():
         raise GpuwatchError(f"{options.output_file} is a folder", todo="name a file with --output-file")
+    if options.output_file is not None and not options.output_file.parent.is_dir():
+        # Told now, not after the work.
+        raise GpuwatchError(f"cannot write {options.output_file}: there is no such folder", todo=_WRITABLE)
 
 
 def emit(report: Report, options: OutputOptions) -> None:
@@ -148,5 +152,4 @@ def _to_file(path: Path, text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as err:
-        todo = "choose a folder that can be written, or free space"
-        raise GpuwatchError(f"cannot write {path}: {err.strerror}", todo=todo) from err
+        raise GpuwatchError(f"cannot write {path}: {err.strerror}", todo=_WRITABLE) from err

@@ -55,6 +55,12 @@ def run_dask(tasks: Sequence[Task], scheduler: str) -> Generator[Done]:
             pool = _joblib().Parallel(return_as="generator_unordered", batch_size=1)
         try:
             yield from _started(pool, tasks)
+        except ModuleNotFoundError as err:
+            raise GpuwatchError(
+                f"the workers of {scheduler} cannot make runs: {err}",
+                todo="install there what is installed here: pip install 'gpuwatch-stack[replay]'",
+                code="worker_lacks",
+            ) from err
         except _lost() as err:
             raise GpuwatchError(
                 "the Dask cluster gave up on a run, or went away",
@@ -162,7 +168,9 @@ def _client(scheduler: str) -> Iterator[Any]:
     try:
         import distributed
     except ModuleNotFoundError as err:
-        raise MissingExtraError("--backend dask needs dask.distributed", todo="pip install 'gpuwatch-stack[dask]'") from err
+        raise MissingExtraError(
+            "--backend dask needs dask.distributed", todo="pip install 'gpuwatch-stack[dask]'"
+        ) from err
     _hush("distributed")
     connect: Any = distributed.Client
     try:

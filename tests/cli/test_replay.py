@@ -111,6 +111,14 @@ def test_what_cannot_be_asked_is_refused_before_anything_runs(
     assert not (tmp_path / "same").exists()
 
 
+def test_a_folder_that_is_not_there_is_told_before_anything_runs(run: Run, trace: Path, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    ended = run("replay", trace, *FEW, "--resume", path, "--output-file", tmp_path / "absent" / "out.json")
+    assert (ended.code, ended.out) == (1, "")
+    assert "there is no such folder" in ended.err
+    assert not path.exists()
+
+
 def test_a_trace_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
     ended = run("replay", tmp_path / "nowhere")
     assert ended.code == 1

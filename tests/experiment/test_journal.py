@@ -74,6 +74,16 @@ def test_a_torn_last_line_is_dropped_and_the_file_is_whole_again(tmp_path: Path,
     assert path.read_bytes() == b"".join(whole) + last
 
 
+def test_wherever_the_writer_was_killed_whole_lines_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    tasks = small_tasks(tmp_path, seeds=range(42, 44))
+    filled(path, tasks)
+    whole = path.read_bytes()
+    for cut in (*range(0, len(whole), 997), *range(120)):
+        path.write_bytes(whole[:cut])
+        assert known(path, tasks).keys() == {task.cell for task in tasks[: whole[:cut].count(b"\n")]}
+
+
 def test_a_file_of_one_torn_line_begins_anew(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     tasks = small_tasks(tmp_path, seeds=range(42, 43))

@@ -165,6 +165,17 @@ def test_a_run_that_takes_its_dask_worker_down_is_told(
     assert "KilledWorker" in caught.value.tried
 
 
+def needs_what_is_not_there(at: int, task: Task) -> Done:
+    raise ModuleNotFoundError(f"No module named 'gpuwatch{at}'")
+
+
+@pytest.mark.server
+def test_workers_without_the_program_are_told(tmp_path: Path, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_numbered", needs_what_is_not_there)
+    with pytest.raises(GpuwatchError, match="cannot make runs: No module named 'gpuwatch"):
+        run_tasks(small_tasks(tmp_path), partial(run_dask, scheduler=cluster))
+
+
 @pytest.mark.server
 def test_the_only_worker_reads_the_trace_itself(tmp_path: Path) -> None:
     tasks = small_tasks(tmp_path / "here")

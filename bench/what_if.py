@@ -4,8 +4,9 @@
 
 Every request is different and none has been asked before. The warm-up asks one of each kind, with other numbers. The
 plain way is the twin under tests/reference, which gives equal answers; `--plain` requests of some kinds are given to
-it. Times taken while the load is above the number of CPUs are not the code's, but for the time on a CPU. Then the same
-requests on a tenth of the nodes: the time of an answer must grow no faster than the cluster.
+it. The bar is on the time that an answer works on a CPU (it runs in one thread and waits for nothing): while the load
+is above the number of CPUs the clock tells the other programs' time too. Then the same requests on a tenth of the
+nodes: the time of an answer must grow no faster than the cluster.
 """
 
 from __future__ import annotations
@@ -36,21 +37,19 @@ WARM_SEED, SEED = 1, 2
 
 def main() -> int:
     options = _options()
-    kinds, plain, took = _measure(options.nodes, options.requests, options.plain)
+    kinds, plain, worked = _measure(options.nodes, options.requests, options.plain)
     _, _, tenth = _measure(options.nodes // 10, options.requests, 0)
     for kind, times in kinds.items():
         against = f"{plain[kind] / statistics.median(times):10,.0f} x" if kind in plain else ""
-        print(f"  {kind:22s} {statistics.median(times):8.2f} ms  worst {max(times):8.2f} ms{against}")
-    median, high = statistics.median(took), _percentile(took, 0.99)
-    growth = median / statistics.median(tenth)
-    told = f"bar {MILLISECONDS_BAR:.0f} ms: {_verdict(high, MILLISECONDS_BAR)}"
-    print(f"all: median {median:.2f} ms, p99 {high:.2f} ms   {told}")
+        print(f"  {kind:24s} {statistics.median(times):8.2f} ms  worst {max(times):8.2f} ms{against}")
+    high, growth = _percentile(worked, 0.99), statistics.median(worked) / statistics.median(tenth)
+    print(f"p99 on a CPU {high:.2f} ms   bar {MILLISECONDS_BAR:.0f} ms: {_verdict(high, MILLISECONDS_BAR)}")
     print(f"x10 nodes, times {growth:.1f}   bar {GROWTH_BAR:.0f}: {_verdict(growth, GROWTH_BAR)}")
     return 0 if high <= MILLISECONDS_BAR and growth <= GROWTH_BAR else 1
 
 
 def _measure(nodes: int, requests: int, plain: int) -> tuple[dict[str, list[float]], dict[str, float], list[float]]:
-    """(milliseconds of each kind, of the plain way, of all requests)."""
+    """(milliseconds of each kind, of the plain way; milliseconds on a CPU of all requests)."""
     snapshot = random_snapshot(nodes)
     booking, mix = book(snapshot), demand_mix(snapshot, AnalysisSettings())
     started = time.perf_counter()
@@ -71,8 +70,9 @@ def _measure(nodes: int, requests: int, plain: int) -> tuple[dict[str, list[floa
         worked.append(1e3 * (time.process_time() - working))
         kinds[kind].append(milliseconds)
         took.append(milliseconds)
-    print(f"  time on a CPU: median {statistics.median(worked):.2f} ms, p99 {_percentile(worked, 0.99):.2f} ms")
-    return dict(kinds), _plain_times(booking, mix, asked, plain), took
+    for name, times in (("by the clock", took), ("on a CPU", worked)):
+        print(f"  {name:14s} median {statistics.median(times):.2f} ms, p99 {_percentile(times, 0.99):.2f} ms")
+    return dict(kinds), _plain_times(booking, mix, asked, plain), worked
 
 
 def _plain_times(

@@ -23,7 +23,7 @@ from gpuwatch.model.evaluation import (
     Subject,
     Waterfall,
 )
-from gpuwatch.model.placement import Assignment, PlacementAdvice, PlacementChoice
+from gpuwatch.model.placement import Assignment, GpuCountOption, GpuMemoryNeed, PlacementAdvice, PlacementChoice
 from gpuwatch.model.snapshot import Finding, SourceHealth
 from tests.builders import NOW, a_shape
 
@@ -212,4 +212,41 @@ def a_placement(feasible: bool = True) -> PlacementAdvice:
             ),
         ),
         blockers={"gpu_lacking": 7},
+    )
+
+
+def a_model_placement() -> PlacementAdvice:
+    """One that asks for the memory of a model, with the number of GPUs left open, on cards of two generations."""
+    where = [
+        Assignment(node=f"n{at}", pool="train", gpu_model=card, gpus=(0, 1))
+        for at, card in enumerate(("H200-141", "B200"))
+    ]
+    choice = PlacementChoice(
+        rank=1,
+        assignments=tuple(where),
+        fragmentation_before=35.0,
+        fragmentation_after=None,
+        stranded_delta_milligpu=0.0,
+        mixed_generations=("blackwell", "hopper"),
+    )
+    need = GpuMemoryNeed(
+        gpu_memory_bytes=98 * 10**9,
+        total_bytes=392 * 10**9,
+        parts={"weights": 280 * 10**9, "cache_and_activations": 112 * 10**9},
+        formula="280 billion parameters x (1 weights + 0.4 cache and activations) = 1.4 bytes each in fp8",
+        assumptions=("all devices of all members share the model evenly",),
+        preferred_models=("H200-141",),
+        excluded={"A100-80": "of the ampere generation, which does not compute in fp8"},
+        options=(
+            GpuCountOption(gpus=1, gpu_memory_bytes=196 * 10**9, gpu_models=(), nodes=0),
+            GpuCountOption(gpus=2, gpu_memory_bytes=98 * 10**9, gpu_models=("B200", "H200-141"), nodes=2),
+        ),
+    )
+    return PlacementAdvice(
+        evaluation_id="0123456789ab",
+        policy="fgd",
+        feasible=True,
+        choices=(choice,),
+        blockers={"precision_unsupported": 3},
+        gpu_memory=need,
     )

@@ -22,7 +22,7 @@ from gpuwatch.render.reports.placement import placement_report
 from gpuwatch.render.reports.recommendations import recommendations_report
 from gpuwatch.render.reports.snapshot import snapshot_report
 from tests.builders import NOW, a_gpu, a_job, a_node, a_shape, a_snapshot, busy
-from tests.render.evaluations import a_partial_evaluation, a_placement, an_evaluation
+from tests.render.evaluations import a_model_placement, a_partial_evaluation, a_placement, an_evaluation
 
 SNAPSHOT = a_snapshot(
     a_node("n1", [a_gpu(0, activity=busy()), a_gpu(1, health="unhealthy"), a_gpu(2, replicas=4), a_gpu(3)]),
@@ -53,7 +53,7 @@ def every_report() -> dict[str, Report]:
     """Report by the name of its golden files."""
     evaluation, partial = an_evaluation(), a_partial_evaluation()
     advice = evaluation.recommendations
-    placed, refused = a_placement(), a_placement(feasible=False)
+    placed, refused, for_model = a_placement(), a_placement(feasible=False), a_model_placement()
     booking = book(SNAPSHOT)
     asked = {"3g.40gb": 2, "1g.10gb": 1, "7g.80gb": 2}
     plan = plan_for(SNAPSHOT, asks_of(asked), Limits(include_busy=True))
@@ -65,6 +65,7 @@ def every_report() -> dict[str, Report]:
         "recommend_grouped": recommendations_report(evaluation, advice, group_by="pool", show_commands=True),
         "recommend_none": recommendations_report(partial, ()),
         "place": placement_report(placed, placement_document(placed, evaluation)),
+        "place_model": placement_report(for_model, placement_document(for_model, evaluation)),
         "place_refused": placement_report(refused, placement_document(refused, evaluation)),
         "mig_plan": mig_plan_report(plan, steps(plan.devices, SNAPSHOT.jobs), evaluation),
         "once": once_report(evaluation),

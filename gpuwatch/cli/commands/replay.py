@@ -117,7 +117,8 @@ def replay(
 
 def _workers(jobs: int | None, backend: str, scheduler: str | None) -> Workers:
     from gpuwatch.cli.exits import choice
-    from gpuwatch.experiment.workers import cpus, run_dask, run_local
+    from gpuwatch.experiment.dask_cluster import run_dask
+    from gpuwatch.experiment.workers import cpus, run_local
 
     if choice("--backend", backend, _BACKENDS) == "local":
         if scheduler is not None:

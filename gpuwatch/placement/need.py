@@ -48,6 +48,7 @@ def memory_need(
     known = estimated(request) if request.model is not None else None
     groups = preference(need, light_inference(request))
     return GpuMemoryNeed(
+        gpus=request.shape.gpus,
         gpu_memory_bytes=each,
         total_bytes=known.total_bytes if known else None,
         parts=known.parts if known else {},

@@ -26,7 +26,7 @@ def read_request(asked: Mapping[str, Any]) -> PlacementRequest:
     gpus, model = asked["gpus"], _model(asked)
     if gpus is None and model is None:
         raise InputError(
-            "gpus: how many GPUs does a member have?",
+            "gpus: the number of GPUs of a member is missing",
             todo="give gpus, or model_size and let the number follow from its memory",
         )
     if gpus is not None and gpus > 1 and asked["milligpu"] != MILLI:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpuwatch.demand.mix import demand_mix
@@ -95,10 +97,14 @@ def test_a_precision_leaves_out_cards_and_says_which():
 def test_the_number_of_gpus_follows_from_the_model():
     advice = ask(EVERY, model=ModelSize(parameters=180 * BILLION), choose_gpus=True)
     assert [(each.gpus, each.nodes) for each in advice.gpu_memory.options] == [(1, 0), (2, 0), (4, 2), (8, 0)]
+    assert advice.gpu_memory.gpus == 4
     assert advice.gpu_memory.options[2].gpu_models == ("B200", "H200-141")
     assert all(len(choice.assignments[0].gpus) == 4 for choice in advice.choices)
     assert advice.gpu_memory.total_bytes == 432 * 10**9
     assert advice.gpu_memory.gpu_memory_bytes == 108 * 10**9
+    # Where no number fits, the blockers speak of the fewest for which there are cards at all.
+    busy = replace(EVERY, jobs=tuple(a_job(f"j{n.name}", n.name, [0, 1]) for n in EVERY.nodes))
+    assert ask(busy, model=ModelSize(parameters=180 * BILLION), choose_gpus=True).gpu_memory.gpus == 4
     none = ask(EVERY, model=ModelSize(parameters=5000 * BILLION), choose_gpus=True)
     assert not none.feasible
     assert [each.gpu_models for each in none.gpu_memory.options] == [()] * 4

@@ -230,6 +230,7 @@ def a_model_placement() -> PlacementAdvice:
         mixed_generations=("blackwell", "hopper"),
     )
     need = GpuMemoryNeed(
+        gpus=2,
         gpu_memory_bytes=98 * 10**9,
         total_bytes=392 * 10**9,
         parts={"weights": 280 * 10**9, "cache_and_activations": 112 * 10**9},

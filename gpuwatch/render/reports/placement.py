@@ -79,6 +79,8 @@ def _memory(need: GpuMemoryNeed) -> list[Section]:
     if need.formula is not None and need.total_bytes is not None:
         lines.append(f"{need.formula}; {gib(need.total_bytes)} in all.")
         lines += [f"Assumed: {each}." for each in need.assumptions]
+    if need.options:
+        lines.append(f"The number of GPUs was left open; told for {need.gpus} a member.")
     if need.preferred_models:
         lines.append(f"Cards for a need of this size: {', '.join(need.preferred_models)}.")
     sections: list[Section] = [Lines(title="GPU memory", lines=tuple(lines))]

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from gpuwatch.placement.kernels import jit
 from tests.cli.conftest import Run
 from tests.experiment.small_trace import NOT_COMPILED, small_trace
 from tests.servers import free_port, wait_for
@@ -80,6 +81,16 @@ def test_the_result_does_not_depend_on_how_it_is_run(run: Run, trace: Path) -> N
     assert timeless(run("replay", trace, *FEW[:-1], "2", "-o", "json").out) == timeless(alone.out)
     assert timeless(run("replay", trace, *FEW, "--inflate", "1.3", "-o", "json").out) == timeless(alone.out)
     assert timeless(run("replay", trace, *FEW, "--inflate", "1.1", "-o", "json").out) != timeless(alone.out)
+
+
+def test_without_numba_it_runs_the_same_and_says_why_it_is_slow(
+    run: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast = run("replay", trace, *FEW, "-o", "json")
+    monkeypatch.setattr(jit, "available", lambda: False)
+    plain = run("replay", trace, *FEW, "-o", "json")
+    assert plain.err.startswith("note: numba is not installed")
+    assert timeless(plain.out) == timeless(fast.out)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,10 @@ def _run(tasks: Sequence[Task], workers: Workers, resume: Path | None, out: Outp
     from gpuwatch.cli.output import counting, note
     from gpuwatch.experiment.experiment import run_tasks
     from gpuwatch.experiment.journal import Journal
+    from gpuwatch.placement.kernels import jit
 
+    if not jit.available():
+        note("numba is not installed, so runs are slow; pip install 'gpuwatch-stack[replay]' makes them fast", out)
     finished = 0
     try:
         with (

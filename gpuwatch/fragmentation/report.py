@@ -9,7 +9,8 @@ import numpy as np
 from gpuwatch.fit.booking import Booking
 from gpuwatch.fit.capacity import Capacity
 from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, IntArray, columns_of
-from gpuwatch.fragmentation.kernel import CAUSES, MixTable, cause_totals, fragment_per_shape, mix_table
+from gpuwatch.fragmentation.general import CAUSES
+from gpuwatch.fragmentation.kernel import MixTable, cause_totals, fragment_per_shape, mix_table
 from gpuwatch.model.cluster import UNKNOWN_MODEL
 from gpuwatch.model.evaluation import FragmentationReport, FragmentationScope, ShapeFit
 from gpuwatch.model.mix import DemandMix

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, IntArray, bounded
 from gpuwatch.fit.fleet_fit import roomy_devices
-from gpuwatch.fragmentation.kernel import Fragments, MixTable, fragment_of_nodes
+from gpuwatch.fragmentation.fragments import Fragments
+from gpuwatch.fragmentation.kernel import MixTable, fragment_of_nodes
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
 from gpuwatch.placement.policy import ANY_DEVICE, Ranking, shares_one_device

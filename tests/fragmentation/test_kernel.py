@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpuwatch.fragmentation.general import CAUSES, fragment_by_cause
 from gpuwatch.fragmentation.kernel import (
-    CAUSES,
-    fragment_by_cause,
     fragment_of_nodes,
     fragment_per_shape,
 )

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from gpuwatch.fragmentation import uniform
+from gpuwatch.fragmentation.fragments import Fragments
+from gpuwatch.fragmentation.general import CAUSES, fragment_by_cause
 from gpuwatch.fragmentation.kernel import (
-    CAUSES,
-    Fragments,
     cause_totals,
-    fragment_by_cause,
     fragment_of_nodes,
     fragment_per_shape,
 )

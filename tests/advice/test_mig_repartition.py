@@ -125,6 +125,15 @@ def test_an_instance_at_work_without_a_holder_stays():
     assert "no holder known, not known to be idle" in outcome.abstentions[0].detail
 
 
+def test_devices_that_would_let_nobody_start_are_not_cut():
+    """CPU for one of the two: the other's device stays as it is."""
+    nodes = [a_node("n1", [a_cut(0)]), a_node("n2", [a_cut(0)], cpu_allocatable_millicores=1000)]
+    outcome = run(RULE, *nodes, jobs=[waits("w", "7g.80gb"), waits("v", "7g.80gb")])
+    (found,) = outcome.recommendations
+    assert (found.facts["gpus_repartitioned"], found.subject.node, found.recoverable.gpus) == (1, "n1", 1.0)
+    assert set(reasons(outcome).values()) == {"would_not_start"}
+
+
 def test_pools_are_advised_apart():
     nodes = [a_node("n1", [a_cut(0)], pool="a"), a_node("n2", [a_cut(0)], pool="b")]
     jobs = [waits("w", "7g.80gb", pool="a"), waits("v", "7g.80gb", pool="b")]

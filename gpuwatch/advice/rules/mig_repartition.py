@@ -28,6 +28,7 @@ from gpuwatch.placement.mig.devices import Limits, devices_of
 from gpuwatch.placement.mig.exact import QUICK
 from gpuwatch.placement.mig.plan import plan_layouts
 
+_MOST_CHECKED = 40  # devices of one pool that are looked at one by one for whether they are needed
 _CONFIDENCE = 0.8
 _STARTS_UNTOLD = 0.7  # factor: the driver chooses the place, and may choose another
 _UNMEASURED = 0.8  # factor: whether a process uses a deleted instance was not measured
@@ -94,9 +95,8 @@ def _parts(plan: MigPlan) -> list[_Part]:
 
 
 def _advice(part: _Part, plan: MigPlan, context: AdviceContext) -> Recommendation | None:
-    unlocks = context.unlocked(_rooms(part, context))
     mine = {job for answer in plan.answers for job in answer.ask.jobs}
-    unlocks = tuple(job for job in unlocks if job in mine)
+    part, unlocks = _needed(part, context, mine)
     if not unlocks:
         return None
     jobs = {job.id: job for job in context.snapshot.jobs if job.id in unlocks}
@@ -135,6 +135,20 @@ def _advice(part: _Part, plan: MigPlan, context: AdviceContext) -> Recommendatio
         unlocks=unlocks,
         valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
     )
+
+
+def _needed(part: _Part, context: AdviceContext, mine: set[str]) -> tuple[_Part, tuple[str, ...]]:
+    """The part without the devices that let nobody start, as where CPU lacks beside them; and who starts."""
+
+    def starts(layouts: tuple[DeviceLayout, ...]) -> tuple[str, ...]:
+        return tuple(job for job in context.unlocked(_rooms(_Part(part.pool, layouts), context)) if job in mine)
+
+    layouts, unlocks = part.layouts, starts(part.layouts)
+    for layout in part.layouts if unlocks and len(part.layouts) <= _MOST_CHECKED else ():
+        fewer = tuple(each for each in layouts if each is not layout)
+        if fewer and starts(fewer) == unlocks:
+            layouts = fewer
+    return _Part(part.pool, layouts), unlocks
 
 
 def _rooms(part: _Part, context: AdviceContext) -> list[Room]:

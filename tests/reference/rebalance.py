@@ -52,8 +52,8 @@ def broken_by(plan: RebalancePlan, snapshot: ClusterSnapshot) -> list[str]:
         target = world.nodes[step.target]
         devices = {gpu.index: gpu for gpu in target.gpus}
         taken = [devices[index] for index in step.target_gpus]
-        if len(set(step.target_gpus)) != job.shape.gpus:
-            told.append(f"{step.order}: {len(set(step.target_gpus))} devices for {job.shape.label}")
+        if not len(set(step.target_gpus)) == len(step.target_gpus) == job.shape.gpus:
+            told.append(f"{step.order}: devices {step.target_gpus} for {job.shape.label}")
         if target.block_causes or any(gpu.health == "unhealthy" or gpu.mig_enabled for gpu in taken):
             told.append(f"{step.order}: {step.target} or its device takes no work")
         if job.shape.gpu_models and any(gpu.model not in job.shape.gpu_models for gpu in taken):

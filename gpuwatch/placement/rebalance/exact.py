@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from gpuwatch.placement.rebalance.ground import Ground, Moved, Started, Step
 from gpuwatch.placement.rebalance.prune import Trial
 
-MOST_NODES, MOST_PIECES, MOST_VARIABLES = 8, 40, 4000
+MOST_NODES, MOST_PIECES, MOST_VARIABLES = 6, 30, 2500
 _SECONDS = 60.0  # never reached on a common machine: the number of branches bounds the work, so that answers repeat
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from gpuwatch.placement.rebalance.fill import Queue, Start
 
 # A GPU given to a job that waits counts twice one that only becomes usable for jobs that may come.
 WAITING_WEIGHT = 2
+_CHEAP = 0.25  # GPU-hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ class Piece:
     tenant: str
     price: float  # GPU-hours of work that one move loses
     never_rows: frozenset[int] = frozenset()  # nodes it must not go (back) to
+
+    @property
+    def cost_class(self) -> int:
+        """Coarse, so that a price a little off ranks the same: below a quarter of a GPU-hour 0, then powers of four."""
+        return 0 if self.price < _CHEAP else 1 + int(math.log(self.price / _CHEAP, 4))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class Opening:
     moves: int = 0
     instead_of: Started | None = None
     after: int | None = None  # the piece that leaves first, to free room
+    way_out: Opening | None = None  # where that piece goes
 
 
 class Openings:
@@ -35,14 +36,16 @@ class Openings:
     def __init__(self, ground: Ground, likely: IntArray) -> None:
         self._ground, self._likely = ground, likely
         self._free: dict[int, list[Opening]] = {}
+        self._taken_over: dict[int, list[Opening]] = {}
         self._all: dict[int, list[Opening]] = {}
         self._starts = [step for step in ground.steps if isinstance(step, Started)]
         asks = ground.queue.asks
         self._start_states = without(ground, [(step.row, asks[step.which], step.devices) for step in self._starts])
         self._start_worth = np.array([asks[step.which].milligpu for step in self._starts], dtype=np.int64)
-        found = [(at, way_out.loss) for at in range(len(ground.pieces)) if (way_out := self._way_out(at))]
+        found = [(at, way_out) for at in range(len(ground.pieces)) if (way_out := self._way_out(at))]
         self._leavers = [at for at, _ in found]
-        self._leaver_loss = np.array([loss for _, loss in found], dtype=np.int64)
+        self._ways_out = [way_out for _, way_out in found]
+        self._leaver_loss = np.array([way_out.loss for way_out in self._ways_out], dtype=np.int64)
         leaving = [ground.pieces[at] for at in self._leavers]
         self._leaver_states = without(ground, [(piece.row, piece.ask, piece.gives) for piece in leaving])
 
@@ -50,7 +53,7 @@ class Openings:
         """A few openings for pieces of `kind`, the cheapest first, by loss and a small charge for further moves."""
         if kind not in self._all:
             ask = self._ground.kinds[kind]
-            found = [*self._free_places(kind), *self._instead(ask), *self._by_leaving(ask)]
+            found = [*self._free_places(kind), *self._instead(kind), *self._by_leaving(ask)]
             self._all[kind] = sorted(found, key=lambda each: each.loss + _MOVE_CHARGE * each.moves)[:_KEPT]
         return self._all[kind]
 
@@ -63,9 +66,16 @@ class Openings:
         if not self._ground.may_move(at):
             return None
         row = self._ground.pieces[at].row
-        return next((each for each in self._free_places(self._ground.kind_of[at]) if each.row != row), None)
+        kind = self._ground.kind_of[at]
+        found = [each for each in (*self._free_places(kind), *self._instead(kind)) if each.row != row]
+        return min(found, key=lambda each: each.loss, default=None)
 
-    def _instead(self, ask: Ask) -> list[Opening]:
+    def _instead(self, kind: int) -> list[Opening]:
+        if kind not in self._taken_over:
+            self._taken_over[kind] = self._take_over(self._ground.kinds[kind])
+        return self._taken_over[kind]
+
+    def _take_over(self, ask: Ask) -> list[Opening]:
         at = fitting(self._ground.access, ask, self._start_states)
         best = at[np.argsort(self._start_worth[at], kind="stable")][:_KEPT]
         return [
@@ -83,7 +93,13 @@ class Openings:
         room = states.left[at].sum(axis=1)
         best = at[np.lexsort((at, room, self._likely[states.row[at]], self._leaver_loss[at]))][:_KEPT]
         return [
-            Opening(int(states.row[each]), int(self._leaver_loss[each]), moves=1, after=self._leavers[each])
+            Opening(
+                int(states.row[each]),
+                int(self._leaver_loss[each]),
+                moves=1,
+                after=self._leavers[each],
+                way_out=self._ways_out[each],
+            )
             for each in best.tolist()
         ]
 

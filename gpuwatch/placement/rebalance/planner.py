@@ -73,7 +73,9 @@ def plan_rebalance(
     kept = steps_again(previous, found) if previous is not None else None
     if kept and _net(ground, kept, limits) >= CLEARLY_WORSE_RATIO * _net(ground, steps, limits):
         steps, method = kept, "previous"
-    gap = None if best.value is None else _gap(best.value, _net(ground, steps, limits))
+    # The solver does not round as the measures do: where its end state can be reached, it is measured like the plan.
+    optimum = best.value if best.steps is None else _net(ground, best.steps, limits)
+    gap = None if optimum is None else _gap(optimum, _net(ground, steps, limits))
     return _plan(snapshot, booking, mix, found, steps, limits, method, gap, best.reason, evaluation_id)
 
 

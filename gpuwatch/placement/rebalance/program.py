@@ -15,7 +15,8 @@ from gpuwatch.model.units import MIB, MILLI
 from gpuwatch.placement.rebalance.asks import Ask
 from gpuwatch.placement.rebalance.ground import WAITING_WEIGHT, Ground, Moved, Started, Step
 
-_MOST_BRANCHES = 3000
+_MOST_BRANCHES = 1000
+_GAP = 1e-4  # of the whole value: thousandths of a device, less than what rounding does to it
 _KNOWN = ENOUGH // 2  # amounts beyond it stand for a capacity that nobody told
 Terms = dict[int, float]
 
@@ -73,6 +74,8 @@ def solve(ground: Ground, least_gain: int, most_variables: int, seconds: float) 
     _budgets(ground, model, stays)
     for row in range(len(ground.states)):
         _row(ground, model, row, stays, pieces, waits)
+    if not model.gain:
+        return Solved(0.0, [])
     if len(model.gain) > most_variables:
         return f"too_large: {len(model.gain)} variables; exact up to {most_variables}"
     answer = _run(model, seconds)
@@ -201,7 +204,7 @@ def _run(model: _Model, seconds: float) -> tuple[list[int], float] | None:
         integrality=np.array(model.whole),
         bounds=Bounds(0, np.array(model.upper)),
         constraints=LinearConstraint(matrix, [low for _, low, _ in model.rows], [high for _, _, high in model.rows]),
-        options={"time_limit": seconds, "mip_rel_gap": 0.0, "node_limit": _MOST_BRANCHES},
+        options={"time_limit": seconds, "mip_rel_gap": _GAP, "node_limit": _MOST_BRANCHES},
     )
     if answer.status != 0 or answer.x is None:
         return None

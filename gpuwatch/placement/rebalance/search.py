@@ -6,6 +6,7 @@ worth is estimated for all nodes at once; then it is done, measured, and taken b
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -18,8 +19,10 @@ from gpuwatch.placement.rebalance.ground import WAITING_WEIGHT, Ground, Started
 from gpuwatch.placement.rebalance.openings import Opening, Openings, free_places, without
 
 _DEPTH = 3
-_MOST_OPTIONS = (0, 10_000, 16, 9)  # options of one node that compounds of that depth are made of
-_ROUND_RATIO = 0.75  # a round goes on down to this part of its best compound's gain a move
+_MANY = 16  # pieces that may leave a node together
+_LAST = 2**20
+_MOST_OPTIONS = (0, 10_000, 16, 9, 10_000)  # options of one node that compounds of that depth are made of
+_ROUND_RATIO = 0.3  # a round goes on down to this part of its best compound's gain a move
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,13 @@ class Compound:
     options: tuple[Option, ...]
     gain: int
     moves: int
+    cost: int  # classes of its pieces, added up
 
     @property
-    def rank(self) -> tuple[float, int, int, tuple[int, ...]]:
-        """Best first: gain a move, then gain; ties by place in the snapshot."""
-        return -self.gain / self.moves, -self.gain, self.row, tuple(option.piece for option in self.options)
+    def rank(self) -> tuple[float, int, int, int, tuple[int, ...]]:
+        """Best first: gain a move, then gain, then cost; ties by place, which is by name."""
+        pieces = tuple(option.piece for option in self.options)
+        return -self.gain / self.moves, -self.gain, self.cost, self.row, pieces
 
 
 @dataclass(slots=True)
@@ -70,6 +75,7 @@ class Search:
     worth_it: Callable[[int, float], bool]  # (value gained, GPU-hours lost)
     progress: Callable[[int], None]
     likely: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    _besides: dict[tuple[int, bytes], list[int]] = field(default_factory=dict)
 
     def run(self) -> None:
         """Until no compound of any depth is worth its moves."""
@@ -77,7 +83,7 @@ class Search:
         for row in self._rows_that_start():
             self.ground.refill(row)
         depth = 1
-        while depth <= _DEPTH and len(self.ground.moved) < self.ground.budget.moves:
+        while depth <= _DEPTH + 1 and len(self.ground.moved) < self.ground.budget.moves:
             if self._round(depth):
                 depth = 1
             else:
@@ -117,9 +123,23 @@ class Search:
             options = self._options(row, openings)
             if depth > 1:
                 options.sort(key=lambda option: (option.moves, option.loss, option.to is None))
+            if depth > _DEPTH:
+                made += [(row, many) for many in self._many(row, options)]
+                continue
             together = combinations(options[: _MOST_OPTIONS[depth]], depth)
             made += [(row, many) for many in together if len({option.piece for option in many}) == depth]
         return self._measured(made) if made else []
+
+    def _many(self, row: int, options: list[Option]) -> list[tuple[Option, ...]]:
+        """Four pieces and more that leave together, those first whose devices hold least: whole devices come free."""
+        leaving = {option.piece: option for option in options if option.openings}
+        load: dict[int, int] = defaultdict(int)
+        for at in leaving:
+            for device in self.ground.pieces[at].devices:
+                load[device] += self.ground.pieces[at].ask.share
+        pieces = self.ground.pieces
+        order = sorted(leaving, key=lambda at: ([(load[d], d) for d in pieces[at].devices] or [(_LAST, 0)], at))
+        return [tuple(leaving[at] for at in order[:count]) for count in range(_DEPTH + 1, min(len(order), _MANY) + 1)]
 
     def _options(self, row: int, openings: Openings) -> list[Option]:
         out: list[Option] = []
@@ -136,9 +156,15 @@ class Search:
         return out
 
     def _beside(self, at: int) -> list[int]:
-        """Other devices of its node that could take the piece, one of each amount left."""
+        """Other devices of its node that could take the piece, one of each amount left; known while these stay."""
+        left = self.ground.states.left[self.ground.pieces[at].row]
+        key = at, left.tobytes()
+        if key not in self._besides:
+            self._besides[key] = self._find_beside(at, left)
+        return self._besides[key]
+
+    def _find_beside(self, at: int, left: IntArray) -> list[int]:
         piece = self.ground.pieces[at]
-        left = self.ground.states.left[piece.row]
         fits = (left >= piece.ask.share) & self.ground.access.devices(piece.ask)[piece.row]
         fits[list(piece.devices)] = False
         by_left = {int(left[device]): int(device) for device in np.flatnonzero(fits)[::-1]}
@@ -169,7 +195,8 @@ class Search:
         for at in np.flatnonzero(sound & (gain > 0)).tolist():
             moves = sum(option.moves for option in made[at][1])
             if gain[at] >= self.least_gain * moves:
-                out.append(Compound(made[at][0], made[at][1], int(gain[at]), moves))
+                price = sum(ground.pieces[option.piece].cost_class for option in made[at][1])
+                out.append(Compound(made[at][0], made[at][1], int(gain[at]), moves, price))
         return out
 
     def _do(self, compound: Compound, touched: set[int]) -> set[int]:
@@ -224,6 +251,8 @@ class Search:
             if not ground.may_move(opening.after) or not len(fitting(ground.access, piece.ask, room)):
                 return set()
             changed = self._direct(opening.after, {piece.row})
+            if not changed and opening.way_out is not None and opening.way_out.row != piece.row:
+                changed = self._through(opening.after, opening.way_out)
             if not changed:
                 return set()
         made = self._to(at, opening.row)

@@ -12,7 +12,7 @@ from gpuwatch.errors import GpuwatchError, MissingExtraError, SourceError
 from gpuwatch.experiment.task import Task
 from gpuwatch.experiment.workers import Done, in_parallel, joblib_or_error
 
-_CONNECT_SECONDS = 5.0
+_CONNECT_SECONDS, _WORKER_SECONDS = 5.0, 15.0
 
 
 def run_dask(tasks: Sequence[Task], scheduler: str) -> Generator[Done]:
@@ -60,11 +60,11 @@ def _client(scheduler: str) -> Iterator[Any]:
         ) from err
     with client:
         try:
-            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+            client.wait_for_workers(1, timeout=_WORKER_SECONDS)
         except TimeoutError as err:
             raise SourceError(
                 f"the Dask scheduler at {scheduler} has no worker",
-                tried=f"waiting {_CONNECT_SECONDS:g} s for one",
+                tried=f"waiting {_WORKER_SECONDS:g} s for one",
                 todo=f"start one where the trace's folder can be read: dask worker {scheduler}",
                 code="unreachable",
             ) from err

@@ -34,7 +34,8 @@ def run_local(tasks: Sequence[Task], jobs: int) -> Generator[Done]:
     with joblib.parallel_config("loky", n_jobs=min(jobs, len(tasks)), **begin):
         pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
     try:
-        yield from in_parallel(pool, tasks)
+        with _Interrupts(pool) as interrupts:
+            yield from in_parallel(pool, tasks, interrupts.later())
     except BrokenExecutor as err:
         raise GpuwatchError(
             "a process that ran replays was ended by somebody else",
@@ -56,11 +57,13 @@ def _numbered(at: int, task: Task) -> Done:
     return at, run_task(task)
 
 
-def in_parallel(pool: Any, tasks: Sequence[Task]) -> Generator[Done]:
-    """The runs by a joblib.Parallel that gives results as they come."""
+def in_parallel(
+    pool: Any, tasks: Sequence[Task], starting: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+) -> Generator[Done]:
+    """The runs by a joblib.Parallel that gives results as they come; `starting` surrounds its start."""
     call, results = joblib_or_error().delayed(_numbered), None
     try:
-        with _interrupts_later():
+        with starting:
             results = pool(call(at, task) for at, task in enumerate(tasks))
         yield from results
     finally:
@@ -70,20 +73,55 @@ def in_parallel(pool: Any, tasks: Sequence[Task]) -> Generator[Done]:
                 results.close()
 
 
-@contextlib.contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C reaches every process of the terminal: those that start within never see it, this one after the block."""
-    from multiprocessing import resource_tracker as of_python
+class _Interrupts:
+    """Ctrl-C while processes of this machine run: it reaches every process of the terminal, and this one judges it.
 
-    from joblib.externals.loky.backend import resource_tracker as of_loky  # type: ignore[import-untyped]
+    A process that is caught while it starts would print a traceback of its own, so they are killed first.
+    """
 
-    for tracker in (of_loky, of_python):
-        tracker.ensure_running()  # started within, it would take the block away
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self._before: Any = None
+        self._wait = self._came = False
+
+    def __enter__(self) -> _Interrupts:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody else judges
+            self._before = signal.signal(signal.SIGINT, self._interrupted)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    @contextlib.contextmanager
+    def later(self) -> Iterator[None]:
+        """Processes that start within never see an interrupt; this one sees it at the end."""
+        from multiprocessing import resource_tracker as of_python
+
+        from joblib.externals.loky.backend import resource_tracker as of_loky  # type: ignore[import-untyped]
+
+        for tracker in (of_loky, of_python):
+            tracker.ensure_running()  # started within, it would take the block away
+        self._wait = True
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            self._wait = False
+        if self._came:
+            self._interrupted()
+
+    def _interrupted(self, *_: object) -> None:
+        if self._wait:
+            self._came = True
+            return
+        executor = getattr(self._pool._backend, "_workers", None)
+        for process in list(getattr(executor, "_processes", None) or ()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        raise KeyboardInterrupt
 
 
 def _begin(parent: int) -> None:

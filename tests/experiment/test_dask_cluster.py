@@ -25,7 +25,7 @@ from tests.servers import free_port
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_cluster, "_CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(dask_cluster, "_WORKER_SECONDS", 0.5)
 
 
 ADDRESSES = ("tcp://127.0.0.1:{port}", "127.0.0.1:{port}", "nonsense://x", "tcp://", "::::")
@@ -90,12 +90,10 @@ def dies_of_seed_43(at: int, task: Task) -> Done:
 
 
 @pytest.mark.server
-def test_a_run_that_takes_its_dask_worker_down_is_told(
-    tmp_path: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_takes_its_dask_worker_down_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_numbered", dies_of_seed_43)
-    with pytest.raises(GpuwatchError, match="gave up on a run") as caught:
-        run_tasks(small_tasks(tmp_path), partial(run_dask, scheduler=cluster))
+    with started(1) as address, pytest.raises(GpuwatchError, match="gave up on a run") as caught:
+        run_tasks(small_tasks(tmp_path), partial(run_dask, scheduler=address))
     assert "KilledWorker" in caught.value.tried
 
 

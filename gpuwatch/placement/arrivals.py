@@ -50,7 +50,7 @@ def place_stream(
         rng.shuffle(order)
     known = snapshot if snapshot.arrivals or snapshot.jobs else replace(snapshot, jobs=tuple(jobs))
     mix = table_of(columns, demand_mix(known, AnalysisSettings()))
-    placer = Placer(columns, mix, policy, order=np.array(order, dtype=np.int64), seed=seed or 0)
+    placer = Placer(columns, mix, policy, order=np.array(order, dtype=np.int64), seed=seed or 0, holds_back=True)
     arrived, placed = 0, []
     for job in stream:
         arrived += job.shape.milligpu * len(job.members)

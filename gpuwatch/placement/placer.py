@@ -10,6 +10,7 @@ from gpuwatch.fit.columns import BoolArray, Columns, IntArray
 from gpuwatch.fit.fleet_fit import devices_fit, first_devices
 from gpuwatch.fragmentation.kernel import MixTable
 from gpuwatch.model.jobs import DemandShape
+from gpuwatch.placement.kernels.counts import LEVEL, NEVER
 from gpuwatch.placement.kernels.parts import chance
 from gpuwatch.placement.policy import ANY_DEVICE, PolicyContext, make_policy, score_key
 
@@ -35,7 +36,8 @@ class _Kept:
 class Placer:
     """Places on `columns`, which it changes.
 
-    `order` (N,) breaks ties between equal scores, lowest first; None takes the order of rows.
+    `order` (N,) breaks ties between equal scores, lowest first; None takes the order of rows. holds_back: best() leaves
+    alone what the policy holds back from a shape, unless it is told where to look; ranked() shows all that fits.
     """
 
     def __init__(
@@ -46,9 +48,11 @@ class Placer:
         *,
         order: IntArray | None = None,
         seed: int = 0,
+        holds_back: bool = False,
     ) -> None:
         self.columns = columns
         self._policy = make_policy(policy, PolicyContext(mix=mix, seed=seed))
+        self._holds_back = holds_back and self._policy.holds
         self._seed = seed
         self._draw = 0  # placements so far
         self._order = np.arange(len(columns.names)) if order is None else order
@@ -58,6 +62,9 @@ class Placer:
     def best(self, shape: DemandShape, allowed: BoolArray | None = None) -> Spot | None:
         """Where the policy puts one member now, among the `allowed` rows; None when it fits nowhere."""
         kept, score = self._scores(shape, allowed)
+        if self._holds_back and allowed is None:
+            level = self._policy.held(self.columns, shape)
+            score = np.where((score > _INFEASIBLE) & (level < NEVER), score - level * LEVEL, _INFEASIBLE)
         top = score.max(initial=_INFEASIBLE)
         if top == _INFEASIBLE:
             return None

@@ -46,6 +46,7 @@ class Policy(ABC):
     local: ClassVar[bool] = True  # a node's score depends on that node alone, so that it may be kept until it changes
     random_ties: ClassVar[bool] = False  # equal scores are decided by chance, not by the order of nodes
     reads_memory: ClassVar[bool] = False  # scores depend on host memory; else shapes that differ in it share them
+    holds: ClassVar[bool] = False  # some nodes are held back from some shapes, see held(); depends on all nodes
     tables: tuple[Any, ...] = ()  # arrays that the kernel reads
 
     @abstractmethod
@@ -58,11 +59,17 @@ class Policy(ABC):
     def freeze(self, columns: Columns) -> None:  # noqa: B027  nothing to keep is a choice
         """Told that `columns` will not change any more, so that what no shape changes may be kept for rank()."""
 
+    def held(self, columns: Columns, shape: DemandShape) -> IntArray:
+        """(N,) how far each node is held back from `shape` now: TAKE, LAST or deeper, or NEVER of kernels/counts.py."""
+        del shape
+        return np.zeros(len(columns.names), dtype=np.int64)
+
     def kernel(self) -> Kernel | None:
         """The scalar form of rank() for replays, giving the same: plain code that numba can compile, or None.
 
         Called as kernel(state, mix, ask, row, draw, seed, tables) -> (score, device) with the values of
-        kernels/arrays.py. It allocates nothing.
+        kernels/arrays.py. It allocates nothing. Of a policy that holds nodes back it is called with row HOLD before
+        each choice, and then fills state.holding.level as held() does.
         """
         return None
 

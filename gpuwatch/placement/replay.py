@@ -147,7 +147,7 @@ def warm_up(field: Field, policy: Policy) -> None:
 
 
 def _compiled_course(field: Field, policy: Policy, shapes: list[DemandShape], order: IntArray, seed: int) -> Course:
-    state, mix = state_of(field.columns, field.table, order), mix_of(field.table)
+    state, mix = state_of(field.columns, field.table, order, policy.holds), mix_of(field.table)
     keys = [score_key(policy, shape) for shape in shapes]
     first = dict(zip(keys, shapes, strict=True))
     number = {key: at for at, key in enumerate(first)}
@@ -175,7 +175,7 @@ def _compiled_course(field: Field, policy: Policy, shapes: list[DemandShape], or
 def _plain_course(field: Field, policy: str, shapes: Sequence[DemandShape], order: IntArray, seed: int) -> Course:
     """The same through NumPy."""
     columns = field.columns.copy()
-    placer = Placer(columns, field.table, policy, order=order, seed=seed)
+    placer = Placer(columns, field.table, policy, order=order, seed=seed, holds_back=True)
     fragments = fragment_of_nodes(field.table, columns.left, columns.model, columns.cpu_free)
     course = _empty_course(len(shapes))
     free, total = float(columns.left.sum()), float(fragments.sum())

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpuwatch.fragmentation.kernel import fragment_of_nodes
 from gpuwatch.placement.churn.stream import ChurnStream
+from gpuwatch.placement.kernels.counts import NEVER
 from gpuwatch.placement.kernels.parts import chance
 from gpuwatch.placement.policy import PolicyContext, make_policy
 from gpuwatch.placement.replay import Field
@@ -189,6 +190,8 @@ class Twin:
     def _best(self, shape, running, mine, draw, only=None):
         columns = self._free(running, [(shape, spot) for spot in mine])
         rows = [row for row in range(len(columns.names)) if self._fits_in(shape, row, columns) and only in (None, row)]
+        level = self._policy.held(columns, shape) if only is None else np.zeros(len(columns.names), dtype=int)
+        rows = [row for row in rows if level[row] < NEVER]
         if not rows:
             return None
         ranking = self._policy.rank(columns, shape, np.array(rows), draw)
@@ -197,7 +200,7 @@ class Twin:
             row = rows[at]
             return chance(self.seed, draw, row) if self._policy.random_ties else int(self.order[row])
 
-        at = min(range(len(rows)), key=lambda at: (-int(ranking.score[at]), turn(at)))
+        at = min(range(len(rows)), key=lambda at: (int(level[rows[at]]), -int(ranking.score[at]), turn(at)))
         device = int(ranking.device[at])
         return rows[at], (self._lowest(shape, rows[at], columns) if device < 0 else (device,))
 

@@ -57,7 +57,7 @@ class ScalarCluster(NamedTuple):
 
 def scalar_cluster(field: Field, policy: Policy, kinds: Sequence[Kind], order: IntArray, seed: int) -> ScalarCluster:
     """The field's empty cluster."""
-    state = state_of(field.columns, field.table, order)
+    state = state_of(field.columns, field.table, order, policy.holds)
     keys = [score_key(policy, kind.shape) for kind in kinds]
     first = {key: kind.shape for key, kind in zip(keys, kinds, strict=True)}
     number = {key: at for at, key in enumerate(first)}
@@ -134,7 +134,7 @@ class PlainCluster:
 
     def __init__(self, field: Field, policy: str, kinds: Sequence[Kind], order: IntArray, seed: int) -> None:
         self.state: Columns = field.columns.copy()
-        self.placer = Placer(self.state, field.table, policy, order=order, seed=seed)
+        self.placer = Placer(self.state, field.table, policy, order=order, seed=seed, holds_back=True)
         self.shapes = [kind.shape for kind in kinds]
         self.asks = asks_of(field.columns, self.shapes)
         self.ask = np.arange(len(kinds))

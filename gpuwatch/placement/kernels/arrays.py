@@ -10,6 +10,7 @@ import numpy as np
 from gpuwatch.fit.columns import BoolArray, Columns, FloatArray, IntArray, bounded, size_of
 from gpuwatch.fragmentation.kernel import MixTable, fragment_of_nodes
 from gpuwatch.model.jobs import DemandShape
+from gpuwatch.placement.kernels.counts import Holding, holding_of
 from gpuwatch.placement.kernels.jit import kernel
 
 
@@ -31,6 +32,7 @@ class State(NamedTuple):
     memory_capacity: IntArray  # (N,)
     order: IntArray  # (N,) place of each node among equals, lowest first
     scratch: IntArray  # (W,) for whoever runs: kernels cannot allocate
+    holding: Holding
 
 
 class Mix(NamedTuple):
@@ -83,8 +85,8 @@ class Kept(NamedTuple):
 INFEASIBLE = np.iinfo(np.int64).min
 
 
-def state_of(columns: Columns, table: MixTable, order: IntArray) -> State:
-    """A state of its own, starting where `columns` stands."""
+def state_of(columns: Columns, table: MixTable, order: IntArray, holds: bool = False) -> State:
+    """A state of its own, starting where `columns` stands. holds: whether the policy holds nodes back."""
     fragment = fragment_of_nodes(table, columns.left, columns.model, columns.cpu_free)
     return State(
         left=columns.left.copy(),
@@ -102,6 +104,7 @@ def state_of(columns: Columns, table: MixTable, order: IntArray) -> State:
         memory_capacity=columns.memory_capacity,
         order=np.ascontiguousarray(order, dtype=np.int64),
         scratch=np.zeros(columns.left.shape[1], dtype=np.int64),
+        holding=holding_of(columns, holds),
     )
 
 

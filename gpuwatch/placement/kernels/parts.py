@@ -19,6 +19,16 @@ def roomy(state: State, ask: Ask, row: int, device: int) -> bool:
 
 
 @kernel
+def like_earlier(state: State, ask: Ask, row: int, device: int) -> bool:
+    """Whether an earlier device that the ask could share stands exactly like this one: it cannot score lower."""
+    for other in range(device):
+        same = state.left[row, other] == state.left[row, device] and state.model[row, other] == state.model[row, device]
+        if same and roomy(state, ask, row, other):
+            return True
+    return False
+
+
+@kernel
 def fits(state: State, ask: Ask, row: int) -> bool:
     """Whether the node takes work and has the devices and the CPU; memory is looked at by the caller."""
     if not state.open[row] or state.cpu_free[row] < ask.cpu:

@@ -6,6 +6,7 @@ from typing import Any
 
 from gpuwatch.fit.columns import FloatArray, IntArray
 from gpuwatch.placement.kernels.arrays import INFEASIBLE, Ask, Asks, Kept, Mix, State, ask_at
+from gpuwatch.placement.kernels.counts import HOLD, LEVEL, NEVER
 from gpuwatch.placement.kernels.jit import kernel
 from gpuwatch.placement.kernels.parts import chance, fits, fragment, roomy
 
@@ -20,6 +21,8 @@ def refresh(
     """Brings kind `at` up to date: all rows at first and for policies that are not local, else the changed ones."""
     seen, now, draw = kept.seen[at], kept.counts[0], kept.counts[1]
     kept.seen[at] = now
+    if len(state.holding.level):
+        score(state, mix, ask, HOLD, draw, seed, tables)
     if seen < 0 or not local:
         for row in range(len(state.open)):
             _rescore(score, state, mix, ask, kept, at, row, draw, seed, tables)
@@ -44,10 +47,17 @@ def _rescore(
 
 @kernel
 def best(state: State, ask: Ask, kept: Kept, at: int, random_ties: bool, seed: int) -> int:
-    """The row of the highest score with enough memory, ties by order or by chance; -1 when it fits nowhere."""
+    """The row of the highest score with enough memory, ties by order or by chance; -1 when it fits nowhere.
+
+    Rows that are held back come after all others, or not at all.
+    """
     found, top, place = -1, INFEASIBLE, 0
+    holds = len(state.holding.level) > 0
     for row in range(len(state.open)):
         here = kept.score[at, row]
+        if holds and here != INFEASIBLE:
+            level = state.holding.level[row]
+            here = INFEASIBLE if level >= NEVER else here - level * LEVEL
         if here < top or here == INFEASIBLE or state.memory_free[row] < ask.memory:
             continue
         turn = chance(seed, kept.counts[1], row) if random_ties else state.order[row]

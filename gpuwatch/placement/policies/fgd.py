@@ -12,7 +12,7 @@ from gpuwatch.model.units import MILLI
 from gpuwatch.placement.fragment_gain import FragmentGain
 from gpuwatch.placement.kernels.arrays import Ask, Mix, State
 from gpuwatch.placement.kernels.jit import kernel
-from gpuwatch.placement.kernels.parts import fragment, roomy
+from gpuwatch.placement.kernels.parts import fragment, like_earlier, roomy
 from gpuwatch.placement.policy import POLICIES, Kernel, Policy, PolicyContext, Ranking
 
 
@@ -34,21 +34,11 @@ def _kernel(state: State, mix: Mix, ask: Ask, row: int, draw: int, seed: int, ta
         return int(100 / (1 + math.exp(-(before - _after(state, mix, ask, row, -1)) / MILLI))), -1
     best, at = -1, -1
     for device in range(state.left.shape[1]):
-        if roomy(state, ask, row, device) and not _like_earlier(state, ask, row, device):
+        if roomy(state, ask, row, device) and not like_earlier(state, ask, row, device):
             score = int(100 / (1 + math.exp(-(before - _after(state, mix, ask, row, device)) / MILLI)))
             if score > best:
                 best, at = score, device
     return best, at
-
-
-@kernel
-def _like_earlier(state: State, ask: Ask, row: int, device: int) -> bool:
-    """Whether an earlier device that the ask could share stands exactly like this one: it cannot score lower."""
-    for other in range(device):
-        same = state.left[row, other] == state.left[row, device] and state.model[row, other] == state.model[row, device]
-        if same and roomy(state, ask, row, other):
-            return True
-    return False
 
 
 @POLICIES.register("fgd")

@@ -33,7 +33,7 @@ from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.arrivals import place_stream
-from gpuwatch.placement.what_if import place_what_if
+from gpuwatch.placement.what_if.answer import place_what_if
 from gpuwatch.simulate.cluster import simulate
 from gpuwatch.traces.openb import read_openb
 from gpuwatch.traces.trace_format import TRACE_START, JobTrace, empty_snapshot

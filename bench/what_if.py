@@ -28,7 +28,7 @@ from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import ModelSize, PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.units import GIB
-from gpuwatch.placement.what_if import WhatIf
+from gpuwatch.placement.what_if.answer import WhatIf
 from tests.reference.what_if import PlainWhatIf
 
 MILLISECONDS_BAR, GROWTH_BAR = 10.0, 12.0

@@ -29,7 +29,7 @@ from gpuwatch.model.plan import PlanLimits, RebalancePlan
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.rebalance.planner import plan_rebalance
-from gpuwatch.placement.what_if import WhatIf
+from gpuwatch.placement.what_if.answer import WhatIf
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -8,7 +8,7 @@ from gpuwatch.api.problems import ProblemError
 from gpuwatch.errors import InputError
 from gpuwatch.model.placement import PlacementRequest, Precision, Purpose
 from gpuwatch.model.units import MILLI
-from gpuwatch.placement.request import read_request
+from gpuwatch.placement.what_if.request import read_request
 
 
 class PlacementBody(BaseModel):

@@ -154,7 +154,7 @@ def _request(asked: dict[str, Any]) -> PlacementRequest:
     """The engine's request; UsageError names what cannot be read or honored, before anything is read."""
     from gpuwatch.cli.exits import UsageError
     from gpuwatch.errors import InputError
-    from gpuwatch.placement.request import check_request, read_request
+    from gpuwatch.placement.what_if.request import check_request, read_request
 
     try:
         request = read_request(asked)

@@ -10,8 +10,8 @@ from gpuwatch.fit.booking import book
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.units import GIB
-from gpuwatch.placement.nearest_fix import NO_SINGLE_CHANGE, nearest_fix
-from gpuwatch.placement.question import Question
+from gpuwatch.placement.what_if.nearest_fix import NO_SINGLE_CHANGE, nearest_fix
+from gpuwatch.placement.what_if.question import Question
 from tests.builders import a_job, a_node, a_shape, a_snapshot
 from tests.placement.random_clusters import some_cluster, some_shape
 

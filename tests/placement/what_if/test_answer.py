@@ -17,7 +17,7 @@ from gpuwatch.model.jobs import DeviceShare, Member, ShapeCount
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.placement.arrivals import place_stream
-from gpuwatch.placement.what_if import place_what_if
+from gpuwatch.placement.what_if.answer import place_what_if
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
 from tests.placement.random_clusters import some_cluster, some_shape
 

@@ -12,7 +12,7 @@ from gpuwatch.fit.booking import book
 from gpuwatch.model.placement import ModelSize, PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.units import GIB
-from gpuwatch.placement.what_if import place_what_if
+from gpuwatch.placement.what_if.answer import place_what_if
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
 
 BILLION = 10**9

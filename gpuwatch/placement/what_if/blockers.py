@@ -6,8 +6,8 @@ import numpy as np
 
 from gpuwatch.fit.columns import BoolArray
 from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.placement.question import Field, Question
-from gpuwatch.placement.request import wants_domain
+from gpuwatch.placement.what_if.question import Field, Question
+from gpuwatch.placement.what_if.request import wants_domain
 
 NO_NVLINK = "no_nvlink"
 NVLINK_DOMAIN = "nvlink_domain"
@@ -18,8 +18,8 @@ REPARTITION = "mig_repartition_needed"
 def blockers(question: Question, fields: list[Field], request: PlacementRequest) -> dict[str, int]:
     """Cause -> nodes where not even one member fits, or that NVLink keeps from the others; most nodes first."""
     shape = request.shape
-    ground, accepted = question.read(request)
-    lacking = ground.capacity.device_room(accepted.shape) == 0
+    frozen, accepted = question.read(request)
+    lacking = frozen.capacity.device_room(accepted.shape) == 0
     if accepted.none:
         lacking = np.ones_like(lacking)
     left = np.ones_like(lacking)
@@ -49,15 +49,15 @@ def _count(question: Question, counts: dict[str, int], cause: str, here: BoolArr
 def _nvlink(question: Question, request: PlacementRequest, left: BoolArray) -> list[tuple[str, BoolArray]]:
     """Of nodes that take one member: no card with NVLink; a domain that only mixed generations would fill; no
     domain of any sort."""
-    ground, accepted = question.read(request)
-    joined = [shape for shape, _ in question.by_generation(ground, accepted)]
+    frozen, accepted = question.read(request)
+    joined = [shape for shape, _ in question.by_generation(frozen, accepted)]
     models = tuple(sorted({name for shape in joined for name in shape.gpu_models}))
     able = np.zeros_like(left)
     for shape in joined:
         able |= question.cards.on_node(shape.gpu_models) if shape.gpu_models else question.cards.nameless
     mixed = np.zeros_like(left)
     if models:
-        room = question.room_of(ground, accepted.shape, models)
+        room = question.room_of(frozen, accepted.shape, models)
         mixed = question.per_domain(room) >= request.members
     return [
         (NO_NVLINK, left & ~able),

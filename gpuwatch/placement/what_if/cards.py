@@ -16,7 +16,7 @@ from gpuwatch.model.cluster import UNKNOWN_MODEL
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.placement import PlacementRequest, Precision
 from gpuwatch.model.units import gib
-from gpuwatch.placement.need import light_inference, need_of
+from gpuwatch.placement.what_if.need import light_inference, need_of
 
 PRECISION = "precision_unsupported"
 MEMORY_LACKING = "gpu_memory_lacking"

@@ -14,10 +14,10 @@ from gpuwatch.model.placement import PRECISIONS, PURPOSES, ModelSize, PlacementR
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.model.units import GIB
-from gpuwatch.placement.nearest_fix import nearest_fix
 from gpuwatch.placement.policy import POLICIES, PolicyContext, make_policy
-from gpuwatch.placement.question import Question
-from gpuwatch.placement.what_if import WhatIf
+from gpuwatch.placement.what_if.answer import WhatIf
+from gpuwatch.placement.what_if.nearest_fix import nearest_fix
+from gpuwatch.placement.what_if.question import Question
 from tests.builders import a_shape
 from tests.fragmentation.arrays import table_of_tasks
 from tests.placement.random_clusters import some_cluster, some_shape

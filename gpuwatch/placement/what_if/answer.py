@@ -17,15 +17,15 @@ from gpuwatch.model.placement import (
     PlacementChoice,
     PlacementRequest,
 )
-from gpuwatch.placement.blockers import blockers
-from gpuwatch.placement.cards import generation
-from gpuwatch.placement.drafts import Draft, drafts
-from gpuwatch.placement.nearest_fix import nearest_fix
-from gpuwatch.placement.need import asked_bytes, counts_to_try, memory_need, need_of
 from gpuwatch.placement.placer import Spot
-from gpuwatch.placement.question import Field, Question
-from gpuwatch.placement.request import check_request
-from gpuwatch.placement.standing import After, Standing
+from gpuwatch.placement.what_if.blockers import blockers
+from gpuwatch.placement.what_if.cards import generation
+from gpuwatch.placement.what_if.drafts import Draft, drafts
+from gpuwatch.placement.what_if.nearest_fix import nearest_fix
+from gpuwatch.placement.what_if.need import asked_bytes, counts_to_try, memory_need, need_of
+from gpuwatch.placement.what_if.question import Field, Question
+from gpuwatch.placement.what_if.request import check_request
+from gpuwatch.placement.what_if.standing import After, Standing
 
 
 class WhatIf:
@@ -43,7 +43,7 @@ class WhatIf:
         """
         check_request(request)
         question = self._question
-        question.ground.policy(request.policy)  # an unknown one is refused even where nothing fits
+        question.frozen.policy(request.policy)  # an unknown one is refused even where nothing fits
         asked, options = self._settled(request)
         fields = question.fields(asked)
         return PlacementAdvice(
@@ -59,7 +59,7 @@ class WhatIf:
 
     @cached_property
     def _standing(self) -> Standing:
-        return Standing(self._question.ground, self._mix)
+        return Standing(self._question.frozen, self._mix)
 
     def _settled(self, request: PlacementRequest) -> tuple[PlacementRequest, tuple[GpuCountOption, ...]]:
         """The request with its number of GPUs chosen, and what each number would mean.
@@ -100,7 +100,7 @@ class WhatIf:
         places = self._question.cards.places(request)
         if places is None:
             return None
-        columns = field.ground.columns
+        columns = field.frozen.columns
         mine = np.where(columns.accepted(field.shape.gpu_models), places[columns.model], np.iinfo(np.int64).max)
         best: IntArray = mine.min(axis=1)
         return best

@@ -13,8 +13,8 @@ from gpuwatch.fit.fleet_fit import fits
 from gpuwatch.fragmentation.kernel import fragment_of_nodes
 from gpuwatch.fragmentation.report import Stranded
 from gpuwatch.model.mix import DemandMix
-from gpuwatch.placement.ground import Ground
 from gpuwatch.placement.placer import Spot
+from gpuwatch.placement.what_if.frozen import Frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class After:
 class Standing:
     """Made once for a state; F of the cluster is a sum over nodes, so that a placement changes its own nodes' part."""
 
-    def __init__(self, ground: Ground, mix: DemandMix) -> None:
-        self._columns, self._table = ground.columns, ground.table
-        self.scope = Stranded.on(ground.columns, ground.table).overall()
-        self._gpu_weight = float(ground.table.weight.sum())
-        columns = ground.columns
-        self._fragment = fragment_of_nodes(ground.table, columns.left, columns.model, columns.cpu_free)
+    def __init__(self, frozen: Frozen, mix: DemandMix) -> None:
+        self._columns, self._table = frozen.columns, frozen.table
+        self.scope = Stranded.on(frozen.columns, frozen.table).overall()
+        self._gpu_weight = float(frozen.table.weight.sum())
+        columns = frozen.columns
+        self._fragment = fragment_of_nodes(frozen.table, columns.left, columns.model, columns.cpu_free)
         self._shapes = [entry.shape for entry in mix.shapes]
-        room = [ground.capacity.members(shape) > 0 for shape in self._shapes]
+        room = [frozen.capacity.members(shape) > 0 for shape in self._shapes]
         self._fits = np.array(room, dtype=np.bool_).reshape(len(room), len(columns.names))
         self._fitting: IntArray = self._fits.sum(axis=1)  # nodes that fit each shape
 

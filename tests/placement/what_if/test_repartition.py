@@ -12,8 +12,8 @@ from gpuwatch.model.cluster import Gpu, MigInstance
 from gpuwatch.model.jobs import DeviceShare, Member
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.placement.repartition import Repartition
-from gpuwatch.placement.what_if import place_what_if
+from gpuwatch.placement.what_if.answer import place_what_if
+from gpuwatch.placement.what_if.repartition import Repartition
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
 
 SLICES = {"1g.10gb": (1, 1), "2g.20gb": (2, 2), "3g.40gb": (3, 4), "7g.80gb": (7, 8)}

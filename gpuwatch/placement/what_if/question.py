@@ -14,13 +14,13 @@ from gpuwatch.fragmentation.report import table_of
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.placement.cards import Accepted, Cards
-from gpuwatch.placement.ground import Ground
-from gpuwatch.placement.need import need_of
-from gpuwatch.placement.repartition import Repartition
-from gpuwatch.placement.request import wants_domain
+from gpuwatch.placement.what_if.cards import Accepted, Cards
+from gpuwatch.placement.what_if.frozen import Frozen
+from gpuwatch.placement.what_if.need import need_of
+from gpuwatch.placement.what_if.repartition import Repartition
+from gpuwatch.placement.what_if.request import wants_domain
 
-_KEPT_GROUNDS = 4  # views that leave out devices within a model; rare, and each as large as the cluster
+_KEPT_VIEWS = 4  # views that leave out devices within a model; rare, and each as large as the cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Field:
     must have in common; None where they need not.
     """
 
-    ground: Ground
+    frozen: Frozen
     shape: DemandShape
     rows: BoolArray  # (N,)
     domain: IntArray | None  # (N,)
@@ -43,65 +43,65 @@ class Question:
     def __init__(self, booking: Booking, mix: DemandMix) -> None:
         self.booking = booking
         self.columns = columns_of(booking)
-        self.ground = Ground(self.columns, table_of(self.columns, mix))
+        self.frozen = Frozen(self.columns, table_of(self.columns, mix))
         self.cards = Cards(booking, self.columns)
         self.blocking = Blocking(booking, self.columns)
         self.domain = _domains(booking)  # (N,) nodes with equal numbers share one NVLink domain
         self.generations = self.cards.generations()
         self.repartition = Repartition(booking, self.columns)
-        self._grounds: OrderedDict[tuple[object, ...], Ground] = OrderedDict()
+        self._views: OrderedDict[tuple[object, ...], Frozen] = OrderedDict()
 
     def fields(self, request: PlacementRequest) -> list[Field]:
         """Every way to place the request that has room for it; [] when it does not fit.
 
         In one NVLink domain all devices are of one generation, so that each generation is a way of its own.
         """
-        ground, accepted = self.read(request)
+        frozen, accepted = self.read(request)
         if accepted.none:
             return []
         if not wants_domain(request):
-            room = ground.capacity.members(accepted.shape)
+            room = frozen.capacity.members(accepted.shape)
             enough = int(room.sum()) >= request.members
-            return [Field(ground, accepted.shape, room > 0, None)] if enough else []
+            return [Field(frozen, accepted.shape, room > 0, None)] if enough else []
         found = []
-        for shape, room in self.by_generation(ground, accepted):
+        for shape, room in self.by_generation(frozen, accepted):
             rows = (room > 0) & (self.per_domain(room) >= request.members)
             if rows.any():
-                found.append(Field(ground, shape, rows, self.domain))
+                found.append(Field(frozen, shape, rows, self.domain))
         return found
 
-    def read(self, request: PlacementRequest) -> tuple[Ground, Accepted]:
+    def read(self, request: PlacementRequest) -> tuple[Frozen, Accepted]:
         """What the request may take, and the view in which it is there."""
         accepted = self.cards.accepted(request)
         if accepted.devices is None:
-            return self.ground, accepted
+            return self.frozen, accepted
         key = (need_of(request), request.model and request.model.precision)
-        found = self._grounds.get(key)
+        found = self._views.get(key)
         if found is None:
-            found = self._grounds[key] = Ground(self.columns, self.ground.table, accepted.devices)
-            while len(self._grounds) > _KEPT_GROUNDS:
-                self._grounds.popitem(last=False)
+            found = self._views[key] = Frozen(self.columns, self.frozen.table, accepted.devices)
+            while len(self._views) > _KEPT_VIEWS:
+                self._views.popitem(last=False)
         return found, accepted
 
-    def by_generation(self, ground: Ground, accepted: Accepted) -> list[tuple[DemandShape, IntArray]]:
+    def by_generation(self, frozen: Frozen, accepted: Accepted) -> list[tuple[DemandShape, IntArray]]:
         """(shape of one generation alone, (N,) members that fit) for each generation that NVLink can join."""
         asked, out = accepted.shape.gpu_models, []
         for names in self.generations.values():
             if None in names:  # devices of no known model: joined with each other only, where there are no others
                 if not asked:
                     out.append(
-                        (accepted.shape, np.where(self.cards.nameless, ground.capacity.members(accepted.shape), 0))
+                        (accepted.shape, np.where(self.cards.nameless, frozen.capacity.members(accepted.shape), 0))
                     )
                 continue
             models = tuple(name for name in names if name is not None and (not asked or name in asked))
             if models:
                 shape = replace(accepted.shape, gpu_models=models)
-                out.append((shape, ground.capacity.members(shape)))
+                out.append((shape, frozen.capacity.members(shape)))
         return out
 
-    def room_of(self, ground: Ground, shape: DemandShape, models: tuple[str, ...]) -> IntArray:
+    def room_of(self, frozen: Frozen, shape: DemandShape, models: tuple[str, ...]) -> IntArray:
         """(N,) members that fit on devices of `models`."""
-        return ground.capacity.members(replace(shape, gpu_models=models))
+        return frozen.capacity.members(replace(shape, gpu_models=models))
 
     def per_domain(self, room: IntArray) -> IntArray:
         """(N,) `room` (N,) of the whole domain that each node is in."""
@@ -115,7 +115,7 @@ class Question:
 
     def fits_by_sum(self, request: PlacementRequest) -> bool:
         """Whether the devices (or MIG instances), CPU and memory free in all would do, wherever they lie."""
-        ground, accepted = self.read(request)
+        frozen, accepted = self.read(request)
         shape, columns = accepted.shape, self.columns
         if shape.gpus == 0 or accepted.none:
             return False
@@ -123,7 +123,7 @@ class Question:
             free_devices = int(columns.free_instances(shape.mig_profile, shape.gpu_models).sum())
             asked = shape.gpus
         else:
-            free_devices, asked = ground.capacity.free_milligpu(shape.gpu_models), shape.milligpu
+            free_devices, asked = frozen.capacity.free_milligpu(shape.gpu_models), shape.milligpu
         return all(
             free >= request.members * want
             for free, want in (

@@ -9,11 +9,11 @@ import numpy as np
 
 from gpuwatch.fit.columns import IntArray
 from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.placement.ground import INFEASIBLE, Scores
-from gpuwatch.placement.ladder import Ladder
 from gpuwatch.placement.placer import Placer, Spot
 from gpuwatch.placement.policy import ANY_DEVICE
-from gpuwatch.placement.question import Field
+from gpuwatch.placement.what_if.frozen import INFEASIBLE, Scores
+from gpuwatch.placement.what_if.ladder import Ladder
+from gpuwatch.placement.what_if.question import Field
 
 _TRIES_PER_CHOICE = 10  # starts tried for one choice before equal sets of nodes end the search
 # Members placed for all starts together: a gang of thousands gets fewer choices, and its answer does not take minutes.
@@ -33,12 +33,12 @@ class Draft:
 
 def drafts(field: Field, request: PlacementRequest, place: IntArray | None) -> list[Draft]:
     """At most request.top drafts. place: (N,) of each node's card among the choices, see Cards.places; None: equal."""
-    ground, shape = field.ground, field.shape
-    scores = ground.scores(request.policy, shape)
+    frozen, shape = field.frozen, field.shape
+    scores = frozen.scores(request.policy, shape)
     places = np.zeros(len(scores.score), dtype=np.int64) if place is None else place
     shared = scores.device != ANY_DEVICE
-    device_room = np.where(shared, ground.columns.left[np.arange(len(shared)), scores.device], 0)
-    keys = (places, -scores.score, ground.node_room, device_room)
+    device_room = np.where(shared, frozen.columns.left[np.arange(len(shared)), scores.device], 0)
+    keys = (places, -scores.score, frozen.node_room, device_room)
     starts = first(keys, np.flatnonzero(field.rows & (scores.score != INFEASIBLE)), request.top * _TRIES_PER_CHOICE)
     found: list[Draft] = []
     seen: set[tuple[int, ...]] = set()
@@ -74,7 +74,7 @@ def first(keys: tuple[IntArray, ...], rows: IntArray, count: int) -> IntArray:
 def _gangs(
     field: Field, request: PlacementRequest, scores: Scores, places: IntArray, starts: IntArray
 ) -> Iterator[tuple[int, list[Spot]]]:
-    policy = field.ground.policy(request.policy)
+    policy = field.frozen.policy(request.policy)
     starts = starts[: max(1, (_MEMBERS_TRIED if policy.local else _MEMBERS_TRIED_ANEW) // request.members)]
     if not policy.local:
         yield from _placed_one_by_one(field, request, starts)
@@ -82,7 +82,7 @@ def _gangs(
     for chunk in _chunks(starts, request):
         rows, home = _candidates(field, request, scores, places, chunk)
         part = Scores(scores.score[rows], scores.device[rows])
-        ladder = Ladder(field.ground.columns, policy, field.shape, rows, part, places[rows])
+        ladder = Ladder(field.frozen.columns, policy, field.shape, rows, part, places[rows])
         for start in chunk:
             at = int(np.searchsorted(rows, start))
             yield int(start), ladder.gang(at, request.members, np.flatnonzero(home == home[at]))
@@ -118,7 +118,7 @@ def _candidates(
 
 def _placed_one_by_one(field: Field, request: PlacementRequest, starts: IntArray) -> Iterator[tuple[int, list[Spot]]]:
     """For policies whose scores depend on other nodes, or on chance: every member is scored anew on all nodes."""
-    placer = Placer(field.ground.columns.copy(), field.ground.table, request.policy)
+    placer = Placer(field.frozen.columns.copy(), field.frozen.table, request.policy)
     spots = {spot.row: spot for spot in placer.ranked(field.shape, field.rows)}
     for start in starts:
         allowed = field.rows if field.domain is None else field.rows & (field.domain == field.domain[start])

@@ -13,9 +13,9 @@ from typing import Any
 from gpuwatch.fit.gpu_memory import GPU_COUNTS
 from gpuwatch.model.placement import PRECISIONS, PlacementRequest
 from gpuwatch.model.units import GIB, MILLI, gib, gpus
-from gpuwatch.placement.need import asked_bytes
-from gpuwatch.placement.question import Question
-from gpuwatch.placement.request import MAX_MEMBERS
+from gpuwatch.placement.what_if.need import asked_bytes
+from gpuwatch.placement.what_if.question import Question
+from gpuwatch.placement.what_if.request import MAX_MEMBERS
 
 Change = tuple[str, PlacementRequest]
 Changes = Callable[[Question, PlacementRequest], Iterator[Change]]
@@ -42,7 +42,7 @@ def _by_repartition(question: Question, request: PlacementRequest) -> str | None
     """No change of the request: nothing is given up, but an operator has to cut idle slices anew."""
     if not request.shape.mig_profile:
         return None
-    room = question.ground.capacity.beside(
+    room = question.frozen.capacity.beside(
         question.repartition.instances(request.shape) // request.shape.gpus, request.shape
     )
     nodes = int((room > 0).sum())

@@ -1,4 +1,4 @@
-"""One state of the free capacity, with what is kept about it between questions: room, and scores of shapes seen."""
+"""The free capacity as no request changes it, with what is kept about it between questions: room, scores seen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scores:
     device: IntArray  # (N,) the device to share, or ANY_DEVICE
 
 
-class Ground:
+class Frozen:
     """`columns`, which must not change any more. Safe to ask from several threads.
 
     devices (N, W): those that may take work at all; None: every usable one.

@@ -13,7 +13,7 @@ from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.model.units import GIB
-from gpuwatch.placement.what_if import WhatIf
+from gpuwatch.placement.what_if.answer import WhatIf
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
 from tests.reference.gang_search import a_gang_fits
 

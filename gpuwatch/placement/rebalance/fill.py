@@ -43,7 +43,7 @@ class Queue:
 
     def starts(self, states: States) -> list[Start]:
         """What would start in the one state given, in order, by the better order."""
-        found = [self._list(states.copy(), order) for order in self.orders]
+        found = [self._list(states, order) for order in self.orders]
         return max(found, key=self._sum)  # the first of equals
 
     def _sum(self, starts: list[Start]) -> int:
@@ -71,15 +71,21 @@ class Queue:
             states.left[each, list(spot(self._access, ask, states, int(each)))] -= ask.share
 
     def _list(self, states: States, order: list[int]) -> list[Start]:
+        """_run() for one state, in plain numbers: most asks are out of the question at a glance."""
+        row, cpu, memory = int(states.row[0]), int(states.cpu[0]), int(states.memory[0])
+        room: list[int] = states.left[0].tolist()
         out: list[Start] = []
-        one = np.zeros(1, dtype=np.int64)
         for which in order:
-            ask, left = self.asks[which], self.supply[which]
-            while left and len(fitting(self._access, ask, states)):
-                devices = spot(self._access, ask, states, 0)
-                states.cpu[one] -= ask.cpu
-                states.memory[one] -= ask.memory
-                states.left[0, list(devices)] -= ask.share
+            ask = self.asks[which]
+            left = self.supply[which]
+            while left and ask.cpu <= cpu and ask.memory <= memory and ask.share <= max(room):
+                fits = self._access.devices(ask)[row]
+                fullest = sorted((free, at) for at, free in enumerate(room) if free >= ask.share and fits[at])
+                if len(fullest) < ask.gpus:
+                    break
+                devices = tuple(sorted(at for _, at in fullest[: ask.gpus]))
+                for device in devices:
+                    room[device] -= ask.share
+                cpu, memory, left = cpu - ask.cpu, memory - ask.memory, left - 1
                 out.append((which, devices))
-                left -= 1
         return out

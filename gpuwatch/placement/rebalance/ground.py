@@ -80,6 +80,7 @@ class Mark:
     owners: Counter[str]
     tenants: Counter[str]
     gpu_hours: float
+    started: int
     usable: IntArray
 
 
@@ -99,6 +100,7 @@ class Ground:
     owners: Counter[str] = field(default_factory=Counter)
     tenants: Counter[str] = field(default_factory=Counter)
     gpu_hours: float = 0.0
+    started: int = 0  # milligpu of waiting jobs that start
     usable: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     here: list[list[int]] = field(default_factory=list)  # pieces by the row they were on at first
     kinds: list[Ask] = field(default_factory=list)  # distinct asks of the pieces
@@ -131,8 +133,11 @@ class Ground:
 
     def value(self) -> int:
         """What the plan is after, so far: waiting jobs started, and capacity usable for the mix."""
-        started = sum(self.queue.asks[step.which].milligpu for step in self.steps if isinstance(step, Started))
-        return WAITING_WEIGHT * started + int(self.usable.sum())
+        return WAITING_WEIGHT * self.started + int(self.usable.sum())
+
+    def holds(self, step: Started) -> bool:
+        """Whether this very start is still in the plan."""
+        return any(step is each for each in self.steps)
 
     def may_move(self, at: int) -> bool:
         """Whether the piece has not moved yet and the budgets bear its move."""
@@ -163,13 +168,15 @@ class Ground:
         self._take(self.queue.asks[which], row, devices, 1)
         self.queue.supply[which] -= 1
         self.steps.append(Started(which, row, devices))
+        self.started += self.queue.asks[which].milligpu
         self.refresh(row)
 
     def unstart(self, step: Started) -> None:
         """Takes a start out of the plan: what follows had less room with it than without."""
         self._take(self.queue.asks[step.which], step.row, step.devices, -1)
         self.queue.supply[step.which] += 1
-        self.steps.remove(step)
+        self.steps = [each for each in self.steps if each is not step]
+        self.started -= self.queue.asks[step.which].milligpu
         self.refresh(step.row)
 
     def refill(self, row: int) -> None:
@@ -193,6 +200,7 @@ class Ground:
             owners=self.owners.copy(),
             tenants=self.tenants.copy(),
             gpu_hours=self.gpu_hours,
+            started=self.started,
             usable=self.usable.copy(),
         )
 
@@ -200,7 +208,8 @@ class Ground:
         """Goes back to `mark`, which is used up by it."""
         self.states, self.steps, self.moved = mark.states, mark.steps, mark.moved
         self.queue.supply[:] = mark.supply
-        self.owners, self.tenants, self.gpu_hours, self.usable = mark.owners, mark.tenants, mark.gpu_hours, mark.usable
+        self.owners, self.tenants = mark.owners, mark.tenants
+        self.gpu_hours, self.started, self.usable = mark.gpu_hours, mark.started, mark.usable
 
     def _take(self, ask: Ask, row: int, devices: tuple[int, ...], times: int) -> None:
         self.states.cpu[row] -= times * ask.cpu

@@ -242,7 +242,7 @@ class Search:
         if opening.row in (piece.row, *piece.never_rows):
             return set()
         if opening.instead_of is not None:
-            if opening.instead_of not in ground.steps or not self._fits_after(opening.instead_of, piece.ask):
+            if not ground.holds(opening.instead_of) or not self._fits_after(opening.instead_of, piece.ask):
                 return set()
             ground.unstart(opening.instead_of)
         elif opening.after is not None:

@@ -109,6 +109,7 @@ def rebalance(
 
     Example: gpuwatch rebalance --snapshot now.json --max-moves 20 --protect 'prod/*' -o json --output-file plan.json
     """
+    from gpuwatch.cli.chatter import without_chatter
     from gpuwatch.cli.inputs import read_input
     from gpuwatch.cli.output import check, counting, emit, finish, partial_reasons
     from gpuwatch.engine import rebalance as engine_rebalance
@@ -135,7 +136,7 @@ def rebalance(
     before = _previous(previous)
     read = read_input(given, out)
     snapshot = read.snapshot()
-    with counting("planning: moves found", 100, out) as done:
+    with counting("planning: percent of the moves allowed", 100, out) as done, without_chatter():
         plan = engine_rebalance(
             snapshot,
             limits,

@@ -50,15 +50,39 @@ def could_fit(cluster: Any, course: Course, kind: int, row: int) -> bool:
     """Whether one member fits on the node now, or would if every job there left that may be sent away for it."""
     if fits_now(cluster, kind, row):
         return True
-    if not course.rules.preemption:
+    if not course.rules.preemption or not _has_devices(cluster, kind, row):
         return False
-    count = _candidates(course, kind, row, 0)
-    for at in range(count):
-        _lift(cluster, course, course.tries[at], row, 1)
+    _lift_all(cluster, course, kind, row, 1)
     ok = fits_now(cluster, kind, row)
-    for at in range(count):
-        _lift(cluster, course, course.tries[at], row, -1)
+    _lift_all(cluster, course, kind, row, -1)
     return ok
+
+
+@kernel
+def _has_devices(cluster: Any, kind: int, row: int) -> bool:
+    """Whether the empty node has the devices: most nodes cannot take a large member whoever leaves."""
+    state, ask = cluster.state, ask_of(cluster, kind)
+    found = 0
+    for device in range(state.left.shape[1]):
+        if state.usable[row, device] and (ask.anything or ask.accepts[state.model[row, device]]):
+            found += 1
+    return bool(found >= ask.gpus)
+
+
+@kernel
+def _lift_all(cluster: Any, course: Course, kind: int, row: int, sign: int) -> None:
+    """_lift() of every member on the node that may leave for this kind."""
+    slot = course.slots.head[row]
+    while slot >= 0:
+        own = course.jobs.kind[course.slots.job[slot]]
+        if _may_leave(course, own, kind):
+            _lift_slot(cluster, course, own, slot, row, sign)
+        slot = course.slots.after[slot]
+
+
+@kernel
+def _may_leave(course: Course, own: int, kind: int) -> bool:
+    return bool(course.kinds.rank[own] > course.kinds.rank[kind]) and bool(course.kinds.evictable[own])
 
 
 @kernel
@@ -86,9 +110,11 @@ def cheapest_node(cluster: Any, course: Course, kind: int, now: int, order: IntA
 @kernel
 def _sentenced(cluster: Any, course: Course, kind: int, row: int, now: int, bound: int) -> int:
     """How many jobs in course.tries would have to leave this node; 0 when none helps or it costs over `bound`."""
-    count = _candidates(course, kind, row, now)
+    count = _candidates(course, kind, row, now, bound)
+    if count == 0 or not could_fit(cluster, course, kind, row):
+        return 0
     gone, ok = 0, False
-    while gone < count and not ok and course.costs[gone] <= bound:
+    while gone < count and not ok:
         _lift(cluster, course, course.tries[gone], row, 1)
         gone += 1
         ok = fits_now(cluster, kind, row)
@@ -112,15 +138,16 @@ def _sentenced(cluster: Any, course: Course, kind: int, row: int, now: int, boun
 
 
 @kernel
-def _candidates(course: Course, kind: int, row: int, now: int) -> int:
-    """Fills course.tries with the jobs on the node that may leave for this kind, by cost and then by number."""
+def _candidates(course: Course, kind: int, row: int, now: int, bound: int) -> int:
+    """Fills course.tries with the jobs that may leave the node for at most `bound` each, by cost and then by number."""
     count = 0
     slot = course.slots.head[row]
     while slot >= 0:
         job = course.slots.job[slot]
-        own = course.jobs.kind[job]
-        if course.kinds.rank[own] > course.kinds.rank[kind] and course.kinds.evictable[own]:
-            count = _insert(course, job, cost(course, job, now), count)
+        if _may_leave(course, course.jobs.kind[job], kind):
+            price = cost(course, job, now)
+            if price <= bound:
+                count = _insert(course, job, price, count)
         slot = course.slots.after[slot]
     return count
 
@@ -141,14 +168,18 @@ def _insert(course: Course, job: int, price: int, count: int) -> int:
 @kernel
 def _lift(cluster: Any, course: Course, job: int, row: int, sign: int) -> None:
     """Adds what the job's members hold on the node to what is free there, or takes it away again."""
-    state, slots = cluster.state, course.slots
-    ask = ask_of(cluster, course.jobs.kind[job])
-    for slot in range(slots.first[job], slots.first[job + 1]):
-        if slots.row[slot] != row:
-            continue
-        state.cpu_free[row] += sign * ask.cpu
-        state.memory_free[row] += sign * ask.memory
-        for at in range(slots.devices.shape[1]):
-            if slots.devices[slot, at] < 0:
-                break
-            state.left[row, slots.devices[slot, at]] += sign * ask.share
+    kind = course.jobs.kind[job]
+    for slot in range(course.slots.first[job], course.slots.first[job + 1]):
+        if course.slots.row[slot] == row:
+            _lift_slot(cluster, course, kind, slot, row, sign)
+
+
+@kernel
+def _lift_slot(cluster: Any, course: Course, kind: int, slot: int, row: int, sign: int) -> None:
+    state, devices, at = cluster.state, course.slots.devices, cluster.ask[kind]
+    state.cpu_free[row] += sign * cluster.asks.cpu[at]
+    state.memory_free[row] += sign * cluster.memory[kind]
+    for place in range(devices.shape[1]):
+        if devices[slot, place] < 0:
+            break
+        state.left[row, devices[slot, place]] += sign * cluster.asks.share[at]

@@ -161,3 +161,11 @@ def test_utilization_is_weighted_by_time():
     assert run.offered_load_ratio == pytest.approx(50 / run.span_seconds)
     assert run.curve[0].utilization_ratio == 1
     assert run.curve[0].fragment_ratio is None  # nothing is idle
+
+
+def test_who_still_waits_counts_with_the_wait_so_far():
+    run = play([8], [came(0, 900, 8), came(10, 5, 8)], until=200)
+    told = size(run, "8")
+    assert (told.arrived, told.started, told.still_waiting) == (2, 1, 1)
+    assert told.wait_p50_seconds == 0
+    assert told.wait_p95_seconds == told.wait_max_seconds == pytest.approx(run.span_seconds - 10)

@@ -70,18 +70,19 @@ def decide(holding: Holding, mix: Mix, ask: Ask, free: int, capacity: int) -> No
         jobs = holding.running[min(size, len(holding.running) - 1)] + 1
         share = jobs * size * MILLI / (capacity - free + size * MILLI)
         expected = share * holding.nodes[kind] * free / max(capacity, 1)
-        holding.need[holding.model[kind]] += (expected + SURELY * math.sqrt(expected)) * size * MILLI
-        holding.limit[kind] = _limit(holding, kind, expected)
+        kept = min(expected + SURELY * math.sqrt(expected), holding.nodes[kind])
+        holding.need[holding.model[kind]] += kept * size * MILLI
+        holding.limit[kind] = _limit(holding, kind, kept, STRICTLY * math.sqrt(expected))
     for model in range(len(holding.room)):
         held = holding.need[model] + _exclusive(holding, mix, ask, model, free)
         holding.scarce[model] = ask.gpus > 0 and holding.room[model] <= held
 
 
 @kernel
-def _limit(holding: Holding, kind: int, expected: float) -> int:
+def _limit(holding: Holding, kind: int, kept: float, strictly: float) -> int:
     """How far whole nodes of this kind are held back."""
     whole, nodes = holding.whole[kind], holding.nodes[kind]
-    if whole <= min(STRICTLY * math.sqrt(expected), nodes / MOST):
+    if whole <= min(strictly, nodes / MOST):
         return NEVER
     alike, left = 0, 0
     for other in range(len(holding.devices)):
@@ -90,7 +91,7 @@ def _limit(holding: Holding, kind: int, expected: float) -> int:
             left += holding.whole[other]
     # No kind is used up before the others: some jobs will fit on this one alone.
     rare = whole * alike < left * nodes
-    return LAST if rare or whole <= expected + SURELY * math.sqrt(expected) else TAKE
+    return LAST if rare or whole <= kept else TAKE
 
 
 @kernel

@@ -31,7 +31,7 @@ class ChurnSettings:
     deviation of the logarithm of 1.88."""
 
     times: Literal["drawn", "durations", "trace"] = "drawn"
-    load: float | None = None  # offered GPU time / capacity; None: 0.9 for drawn arrivals, as told for the trace's
+    load: float | None = None  # offered GPU time / capacity, for drawn arrivals; None: 0.9
     turnovers: float | None = None  # drawn arrivals span this many mean durations; None: 6
     median_seconds: float = 600.0
     sigma: float = 1.9
@@ -52,7 +52,11 @@ class ChurnSettings:
             amount = getattr(self, name)
             if amount is not None and not low <= amount <= high:
                 raise SettingsError(f"{name} is {amount:g}, outside {low:g}..{high:g}", todo="choose a value within")
-        if self.times == "trace" and self.turnovers is not None:
-            raise SettingsError("turnovers does nothing with times taken from the trace", todo="leave it out")
+        for name in ("load", "turnovers"):
+            if self.times == "trace" and getattr(self, name) is not None:
+                raise SettingsError(
+                    f"{name} does nothing with arrivals taken from the trace",
+                    todo="leave it out, or draw the arrivals: --times durations",
+                )
         if self.preemption and not self.priorities:
             raise SettingsError("preemption needs priorities: no job stands above another", todo="leave one out")

@@ -66,7 +66,7 @@ def churn_stream(trace: JobTrace, capacity_milligpu: int, settings: ChurnSetting
         )
     kinds = _Kinds(jobs, settings, seed)
     if settings.times == "trace":
-        return _as_told(jobs, told, kinds, capacity_milligpu, settings, without, seed)
+        return _as_told(jobs, told, kinds, without, seed)
     return _drawn(jobs, told, kinds, capacity_milligpu, settings, without, seed)
 
 
@@ -138,8 +138,6 @@ def _as_told(
     jobs: Sequence[Job],
     told: Sequence[int | None],
     kinds: _Kinds,
-    capacity: int,
-    settings: ChurnSettings,
     without: int,
     seed: int,
 ) -> ChurnStream:
@@ -154,12 +152,6 @@ def _as_told(
     for moment, at in came:
         length = told[at] or known[rng.randrange(len(known))]
         rows.append((kinds.of(jobs[at]), _milliseconds((moment - first).total_seconds()), _milliseconds(length)))
-    span = rows[-1][1]
-    if settings.load is not None and span > 0:
-        numbered = list(kinds.number)
-        asked = sum(numbered[kind].milligpu * length for kind, _, length in rows)
-        faster = settings.load * capacity * span / asked
-        rows = [(kind, round(arrival / faster), length) for kind, arrival, length in rows]
     return _stream(rows, kinds, 0, max(1, rows[-1][1]), without, left_out=len(jobs) - len(came))
 
 

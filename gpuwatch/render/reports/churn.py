@@ -82,8 +82,7 @@ def _sentences(runs: Sequence[ChurnRun], trace: str, settings: ChurnSettings) ->
 
 def _times(trace: str, settings: ChurnSettings) -> str:
     if settings.times == "trace":
-        told = f"Jobs of {trace} arrive and run as the trace tells"
-        return f"{told}." if settings.load is None else f"{told}, sped up to a load of {_percent_text(settings.load)}."
+        return f"Jobs of {trace} arrive, run and leave as the trace tells."
     ran = (
         "as long as the trace tells"
         if settings.times == "durations"

@@ -98,13 +98,6 @@ def test_the_times_of_the_trace_are_taken_as_told():
     assert (stream.end, stream.jobs_without_time, stream.jobs_left_out) == (420_000, 0, 0)
 
 
-def test_a_load_speeds_the_arrivals_of_the_trace_up_and_leaves_the_work():
-    stream = stream_of(timed((0, 60), (10, 60), (20, 60)), times="trace", load=0.5)
-    assert stream.length.tolist() == [60_000] * 3
-    asked = 3 * 60_000 * 1000 / (8000 * stream.end)
-    assert asked == pytest.approx(0.5, rel=1e-3)
-
-
 def test_jobs_without_a_time_are_drawn_or_left_out_and_counted():
     stream = stream_of(timed((0, 30), (1, None), (None, 30), (None, None)), times="trace")
     assert stream.length.tolist() == [30_000, 30_000]
@@ -170,6 +163,7 @@ def test_ranks_follow_priority_then_kind():
         {"warm_up": 1.0},
         {"gang_members": 1},
         {"times": "trace", "turnovers": 2.0},
+        {"times": "trace", "load": 0.5},
         {"preemption": True, "priorities": False},
     ],
 )

@@ -68,7 +68,7 @@ def some_settings(seed: int, **fields) -> ChurnSettings:
     times = rng.choice(("drawn", "durations", "trace"))
     chosen = {
         "times": times,
-        "load": rng.choice((0.5, 1.0, 1.6)),
+        "load": None if times == "trace" else rng.choice((0.5, 1.0, 1.6)),
         "turnovers": None if times == "trace" else 2.0,
         "sigma": 1.0,
         "queue": rng.choice(("backfill", "backfill", "fifo")),

@@ -12,6 +12,7 @@ Precision = Literal["fp16", "bf16", "fp8", "fp4"]
 Purpose = Literal["training", "inference"]
 PRECISIONS: tuple[Precision, ...] = ("fp16", "bf16", "fp8", "fp4")
 PURPOSES: tuple[Purpose, ...] = ("training", "inference")
+NO_SINGLE_CHANGE = "no single change of the request makes it fit"
 
 
 @value
@@ -100,5 +101,5 @@ class PlacementAdvice:
     choices: tuple[PlacementChoice, ...] = ()
     blockers: dict[str, int] = field(default_factory=dict)  # cause -> nodes; every node without a fit counts once
     fits_by_sum_not_by_shape: bool = False
-    nearest_fix: str | None = None  # the cheapest change of the request that would make it fit
+    nearest_fix: str | None = None  # the cheapest change that would make it fit, or NO_SINGLE_CHANGE; None: it fits
     gpu_memory: GpuMemoryNeed | None = None  # None: no GPU memory was asked for

@@ -54,13 +54,12 @@ def test_empty_gpus_of_one_card(run: Run) -> None:
     assert (told["evaluation_id"], told["steps"]) == (None, [])
 
 
-def test_the_table_joins_equal_layouts_and_names_few_nodes(run: Run, tmp_path: Path) -> None:
+def test_the_table_joins_equal_layouts_and_names_nodes_together(run: Run, tmp_path: Path) -> None:
     assert "planned GPU 0-3 (enable MIG)" in run(*EMPTY, "--demand", "7g.80gb=4").out
     nodes = [a_node(f"n{at:02}", [a_cut(index) for index in (0, 1, 3)]) for at in range(12)]
     path = recorded(a_snapshot(*nodes), tmp_path)
     table = run("mig", "plan", "--snapshot", path, "--demand", "7g.80gb=36").out
-    assert "n00 GPU 0-1,3; n01 GPU 0-1,3;" in table
-    assert "n07 GPU 0-1,3; and 4 nodes more" in table
+    assert "n[00-11] GPU 0-1,3 each" in table
 
 
 def test_the_queue_is_the_demand_and_training_is_kept_off(run: Run, tmp_path: Path) -> None:
@@ -82,7 +81,7 @@ def test_what_cannot_be_met_is_told_with_its_reason(run: Run, tmp_path: Path) ->
     assert ended.code == 0
     assert "held instances stand in the way on 1 of the 1 devices" in ended.out
     assert "instance 4 (3g.40gb at 4, held by ml/n1-0-4)" in ended.out
-    assert "note: 1 instances have no place" in ended.err
+    assert "note: instances without a place: 1" in ended.err
 
 
 def test_the_table_tells_lines_to_run_and_csv_one_row_an_instance(run: Run, tmp_path: Path) -> None:

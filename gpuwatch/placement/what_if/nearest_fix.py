@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuwatch.fit.gpu_memory import GPU_COUNTS
-from gpuwatch.model.placement import PRECISIONS, PlacementRequest
+from gpuwatch.model.placement import NO_SINGLE_CHANGE, PRECISIONS, PlacementRequest
 from gpuwatch.model.units import GIB, MILLI, gib, gpus
 from gpuwatch.placement.what_if.need import asked_bytes
 from gpuwatch.placement.what_if.question import Question
@@ -19,8 +19,6 @@ from gpuwatch.placement.what_if.request import MAX_MEMBERS
 
 Change = tuple[str, PlacementRequest]
 Changes = Callable[[Question, PlacementRequest], Iterator[Change]]
-
-NO_SINGLE_CHANGE = "no single change of the request makes it fit"
 
 
 def nearest_fix(question: Question, request: PlacementRequest) -> str:

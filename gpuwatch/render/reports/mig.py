@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuwatch.model.evaluation import Command, Evaluation
 from gpuwatch.model.mig import AskAnswer, DeviceLayout, MigPlan, MigSpot
+from gpuwatch.render.places import places, ranges
 from gpuwatch.render.plain import plain, time_text
 from gpuwatch.render.report import Cell, Column, Lines, Report, Section, Table
 
@@ -30,7 +31,6 @@ _LAYOUT_COLUMNS = (
     Column("later", "Largest profile left"),
     Column("drain", "Drain first", wide=True),
 )
-_SHOWN_NODES = 8  # in one row of the table; json and csv name every device
 _FLAT_KEYS = (
     *("node", "pool", "gpu_index", "gpu_uuid", "gpu_model", "action", "profile", "placement_start", "memory_slices"),
     *("instance_id", "held_by"),
@@ -59,7 +59,7 @@ def mig_plan_report(plan: MigPlan, steps: Sequence[Command], evaluation: Evaluat
             columns=tuple(Column(key, key) for key in _FLAT_KEYS),
             rows=tuple(row for each in plan.devices for row in _flat_rows(each)),
         ),
-        notes=(f"{plan.unmet} instances have no place",) if plan.unmet else (),
+        notes=(f"instances without a place: {plan.unmet}",) if plan.unmet else (),
     )
 
 
@@ -69,16 +69,16 @@ def _sentences(plan: MigPlan) -> Iterator[str]:
         return
     asked = sum(answer.ask.count for answer in plan.answers)
     yield (
-        f"{asked - plan.unmet} of {asked} instances have a place: {_ready(plan)} stand free already, "
-        f"{plan.repartitioned} of {plan.considered} GPUs are repartitioned."
+        f"Instances that have a place: {asked - plan.unmet} of {asked}, of which {_ready(plan)} stand free already. "
+        f"GPUs to repartition: {plan.repartitioned} of {plan.considered}."
     )
-    yield f"Of {plan.free_gpus_before} wholly free GPUs {plan.free_gpus_lost} are no longer free afterwards."
+    yield f"Wholly free GPUs: {plan.free_gpus_before} now, {plan.free_gpus_before - plan.free_gpus_lost} afterward."
     yield _proof(plan)
     if plan.left_out:
         told = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in plan.left_out.items())
         yield f"Not considered: {told}."
     if plan.training_kept_off:
-        yield f"Training is kept off MIG: {len(plan.training_kept_off)} waiting training jobs get nothing here."
+        yield f"Training is kept off MIG; waiting training jobs that get nothing here: {len(plan.training_kept_off)}."
 
 
 def _ready(plan: MigPlan) -> int:
@@ -139,23 +139,10 @@ def _layout_row(alike: list[DeviceLayout]) -> dict[str, Cell]:
 
 
 def _where(layouts: Iterable[DeviceLayout]) -> str:
-    """ "n1 GPU 0-3,7; n2 GPU 1", the first few nodes by name."""
     nodes: dict[str, list[int]] = {}
     for each in layouts:
         nodes.setdefault(each.node, []).append(each.gpu_index)
-    told = [f"{node} GPU {_ranges(indexes)}" for node, indexes in list(nodes.items())[:_SHOWN_NODES]]
-    more = len(nodes) - len(told)
-    return "; ".join([*told, *([f"and {more} nodes more"] if more > 0 else [])])
-
-
-def _ranges(indexes: Iterable[int]) -> str:
-    runs: list[list[int]] = []
-    for index in sorted(indexes):
-        if runs and index == runs[-1][1] + 1:
-            runs[-1][1] = index
-        else:
-            runs.append([index, index])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+    return places((node, f"GPU {ranges(indexes)}") for node, indexes in nodes.items())
 
 
 def _spots(spots: Iterable[MigSpot]) -> str:

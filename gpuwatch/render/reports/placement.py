@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-from gpuwatch.model.placement import Assignment, GpuCountOption, GpuMemoryNeed, PlacementAdvice, PlacementChoice
+from gpuwatch.model.placement import (
+    NO_SINGLE_CHANGE,
+    Assignment,
+    GpuCountOption,
+    GpuMemoryNeed,
+    PlacementAdvice,
+    PlacementChoice,
+)
 from gpuwatch.model.units import GIB, MILLI, gib
+from gpuwatch.render.places import places, ranges
 from gpuwatch.render.report import Cell, Column, Lines, Report, Row, Section, Table
 
 _COLUMNS = (
@@ -63,9 +70,11 @@ def _sentences(advice: PlacementAdvice) -> list[str]:
         return [f"It fits. Best first{order} as policy {advice.policy} ranks.", *_mixtures(advice)]
     out = ["It does not fit as asked."]
     if advice.fits_by_sum_not_by_shape:
-        out.append("Enough GPUs are free in all, but not in this shape: fragmentation keeps it out.")
-    if advice.nearest_fix:
-        out.append(f"Cheapest change that makes it fit: {advice.nearest_fix}")
+        out.append("Enough is free in all, but not together where the request needs it.")
+    if advice.nearest_fix == NO_SINGLE_CHANGE:
+        out.append(f"{NO_SINGLE_CHANGE.capitalize()}.")
+    elif advice.nearest_fix:
+        out.append(f"Cheapest change that makes it fit: {advice.nearest_fix}.")
     return out
 
 
@@ -80,7 +89,7 @@ def _memory(need: GpuMemoryNeed) -> list[Section]:
         lines.append(f"{need.formula}; {gib(need.total_bytes)} in all.")
         lines += [f"Assumed: {each}." for each in need.assumptions]
     if need.options:
-        lines.append(f"The number of GPUs was left open; told for {need.gpus} a member.")
+        lines.append(f"The number of GPUs was left open; all else is told for {need.gpus} a member.")
     if need.preferred_models:
         lines.append(f"Cards for a need of this size: {', '.join(need.preferred_models)}.")
     sections: list[Section] = [Lines(title="GPU memory", lines=tuple(lines))]
@@ -105,7 +114,7 @@ def _option(option: GpuCountOption) -> Row:
 def _row(choice: PlacementChoice) -> dict[str, Cell]:
     return {
         "rank": choice.rank,
-        "nodes": ", ".join(_places(choice.assignments)),
+        "nodes": _where(choice.assignments),
         "before": choice.fragmentation_before,
         "after": choice.fragmentation_after,
         "stranded": choice.stranded_delta_milligpu / MILLI,
@@ -113,14 +122,21 @@ def _row(choice: PlacementChoice) -> dict[str, Cell]:
     }
 
 
-def _places(assignments: tuple[Assignment, ...]) -> list[str]:
-    """ "n1 (H100-80) GPU 0,1", members on the very same devices told once with their number."""
-    names = Counter(
-        f"{each.node} ({each.gpu_model or 'model unknown'}) "
-        + (f"GPU {','.join(map(str, each.gpus))}" if each.gpus else "no GPU")
-        for each in assignments
-    )
-    return [name if count == 1 else f"{count}x {name}" for name, count in names.items()]
+def _where(assignments: tuple[Assignment, ...]) -> str:
+    """ "n[01-16] (H100-80) GPU 0-3 each": nodes that get the same are told once."""
+    members: dict[str, list[Assignment]] = {}
+    for each in assignments:
+        members.setdefault(each.node, []).append(each)
+    return places((node, _on_node(there)) for node, there in members.items())
+
+
+def _on_node(members: list[Assignment]) -> str:
+    devices = ranges(index for each in members for index in each.gpus)
+    model = sorted({each.gpu_model or "model unknown" for each in members})
+    crowd = f"{len(members)} members" if len(members) > 1 else ""
+    if not devices:
+        return crowd
+    return f"({', '.join(model)}) {crowd}{' on ' if crowd else ''}GPU {devices}"
 
 
 def _flat_rows(choice: PlacementChoice) -> list[dict[str, Cell]]:

@@ -8,9 +8,9 @@ import pytest
 
 from gpuwatch.fit.booking import book
 from gpuwatch.model.mix import DemandMix
-from gpuwatch.model.placement import PlacementRequest
+from gpuwatch.model.placement import NO_SINGLE_CHANGE, PlacementRequest
 from gpuwatch.model.units import GIB
-from gpuwatch.placement.what_if.nearest_fix import NO_SINGLE_CHANGE, nearest_fix
+from gpuwatch.placement.what_if.nearest_fix import nearest_fix
 from gpuwatch.placement.what_if.question import Question
 from tests.builders import a_job, a_node, a_shape, a_snapshot
 from tests.placement.random_clusters import some_cluster, some_shape

@@ -90,12 +90,15 @@ def test_a_replay_without_numba_is_the_loop_run_plainly(policy, seed, monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["fgd", "gpu_packing", "k8s_least_allocated", "random"])
-def test_a_compiled_replay_is_equal(policy):
-    """One policy of each kind: local, by size, by memory with random ties, drawn anew each time."""
+@pytest.mark.parametrize(
+    ("policy", "jobs"),
+    [("fgd", 400), ("gpu_packing", 400), ("gpuwatch", 120), ("k8s_least_allocated", 400), ("random", 400)],
+)
+def test_a_compiled_replay_is_equal(policy, jobs):
+    """One policy of each kind: local, by size, holding back, by memory with random ties, drawn anew each time."""
     if not jit.available():
         pytest.skip("numba is not installed")
-    field = some_field(5, nodes=30, jobs=400)
+    field = some_field(5, nodes=30, jobs=jobs)
     fast = replay_arrivals(field, policy, seed=9, inflate=1.4, compiled=True)
     plain = replay_arrivals(field, policy, seed=9, inflate=1.4, compiled=False)
     assert fast.curve == plain.curve

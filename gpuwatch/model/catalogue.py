@@ -98,13 +98,18 @@ def match(product: str | None, memory_total_mib: float | None = None) -> Card | 
     """
     if not product:
         return None
-    text = normalize(product)
-    found = [c for c in cards().values() if any(re.search(p, text) for p in c.patterns)]
+    found = claiming(product)
     if memory_total_mib is not None:
         found = [
             c for c in found if abs(c.memory_total_mib - memory_total_mib) <= _MEMORY_TOLERANCE * c.memory_total_mib
         ]
     return found[0] if len(found) == 1 else None
+
+
+def claiming(product: str) -> list[Card]:
+    """Every card that may be printed so: several where memory sizes are sold under one name."""
+    text = normalize(product)
+    return [card for card in cards().values() if any(re.search(pattern, text) for pattern in card.patterns)]
 
 
 def normalize(product: str) -> str:

@@ -74,13 +74,12 @@ def plan(
     """
     from gpuwatch.cli.exits import UsageError
     from gpuwatch.cli.output import check
-    from gpuwatch.model.catalogue import match
+    from gpuwatch.model.spelled import card_ids
     from gpuwatch.placement.mig.devices import Limits
 
     check(out)
     asked = _demand(demand or [])
-    # A product string as nvidia-smi prints it means its catalogue model.
-    models = tuple(dict.fromkeys(found.id if (found := match(name)) else name for name in gpu_model or ()))
+    models = card_ids(gpu_model or ())
     limits = Limits(
         gpu_models=models, pools=tuple(pool or ()), include_busy=include_busy, allow_training=allow_training
     )
@@ -132,6 +131,7 @@ def _on_empty(out: OutputOptions, asked: dict[str, int], model: str, count: int)
 def _demand(written: list[str]) -> dict[str, int]:
     """Profile -> instances of PROFILE=N texts, doubled ones added up. UsageError names the text that is none."""
     from gpuwatch.cli.exits import UsageError
+    from gpuwatch.model.spelled import profile_name
 
     asked: dict[str, int] = {}
     for text in written:
@@ -140,6 +140,6 @@ def _demand(written: list[str]) -> dict[str, int]:
             raise UsageError(
                 f"--demand cannot be {text!r}", todo="write a profile and a number above 0, for example 1g.10gb=20"
             )
-        name = profile.strip().lower().removeprefix("nvidia.com/").removeprefix("mig-")
+        name = profile_name(profile)
         asked[name] = asked.get(name, 0) + int(number)
     return asked

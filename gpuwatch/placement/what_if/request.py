@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpuwatch.errors import InputError
-from gpuwatch.model.catalogue import match
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.placement import PRECISIONS, PURPOSES, ModelSize, PlacementRequest, Precision, Purpose
+from gpuwatch.model.spelled import card_ids, profile_name
 from gpuwatch.model.units import MILLI, parse_bytes, parse_millicores, parse_parameters
 
 MAX_MEMBERS = 100_000
 MAX_TOP = 100
+MAX_GPUS = 100_000
 MAX_PARAMETERS = 10**15
 
 
@@ -31,12 +32,13 @@ def read_request(asked: Mapping[str, Any]) -> PlacementRequest:
         )
     if gpus is not None and gpus > 1 and asked["milligpu"] != MILLI:
         raise InputError("milligpu: a member with more than one device takes whole devices", todo="leave milligpu out")
-    if asked["mig_profile"] and asked["milligpu"] != MILLI:
+    profile = None if asked["mig_profile"] is None else profile_name(asked["mig_profile"])
+    if profile == "":
+        raise InputError("mig_profile: is empty", todo="name a profile such as 1g.10gb, or leave it out")
+    if profile and asked["milligpu"] != MILLI:
         raise InputError("mig_profile: an instance is never shared", todo="leave milligpu out")
     given = asked["gpu_model"]
-    named = [given] if isinstance(given, str) else given or []
-    # A product string as nvidia-smi prints it means its catalogue model; anything else is taken as written.
-    models = {found.id if (found := match(name)) else name for name in named}
+    models = card_ids([given] if isinstance(given, str) else given or [])
     memory = _amount(asked, "gpu_memory", parse_bytes)
     return PlacementRequest(
         shape=DemandShape(
@@ -45,7 +47,7 @@ def read_request(asked: Mapping[str, Any]) -> PlacementRequest:
             cpu_millicores=_amount(asked, "cpu", parse_millicores) or 0,
             memory_bytes=_amount(asked, "memory", parse_bytes) or 0,
             gpu_models=tuple(sorted(models)),
-            mig_profile=asked["mig_profile"],
+            mig_profile=profile,
         ),
         members=asked["members"],
         policy=asked["policy"],
@@ -96,7 +98,7 @@ def check_request(request: PlacementRequest) -> None:
     faults = (
         (not 1 <= request.members <= MAX_MEMBERS, f"members is {request.members}, outside 1..{MAX_MEMBERS}"),
         (not 1 <= request.top <= MAX_TOP, f"top is {request.top}, outside 1..{MAX_TOP}"),
-        (shape.gpus < 0, f"gpus is {shape.gpus}, less than 0"),
+        (not 0 <= shape.gpus <= MAX_GPUS, f"gpus is {shape.gpus}, outside 0..{MAX_GPUS}"),
         (shape.cpu_millicores < 0, f"cpu is {shape.cpu_millicores} millicores, less than 0"),
         (shape.memory_bytes < 0, f"memory is {shape.memory_bytes} bytes, less than 0"),
         (not shape.gpus and bool(shape.mig_profile), f"0 instances of {shape.mig_profile} are asked for"),

@@ -21,8 +21,8 @@ class Lead:
     at_100: float
     at_130: float
     admission: dict[str, float]  # by size
-    largest: float  # admission of 8-GPU jobs against the best published policy
-    best: str  # that policy
+    largest: float | None  # admission of 8-GPU jobs against the best published policy; None: there are none
+    best: str | None  # that policy
 
 
 def leads(summaries: Sequence[PolicySummary], policy: str, against: str, published: Sequence[str]) -> list[Lead]:
@@ -34,7 +34,9 @@ def leads(summaries: Sequence[PolicySummary], policy: str, against: str, publish
         if own is None or other is None:
             continue
         rivals = {name: _admission(by_cell[workload, name]) for name in published if (workload, name) in by_cell}
-        best = max(rivals, key=lambda name: rivals[name].get(LARGEST, 0.0))
+        best = max(
+            (name for name in rivals if LARGEST in rivals[name]), key=lambda name: rivals[name][LARGEST], default=None
+        )
         mine, theirs = _admission(own), _admission(other)
         out.append(
             Lead(
@@ -42,7 +44,7 @@ def leads(summaries: Sequence[PolicySummary], policy: str, against: str, publish
                 at_100=_mean(own.allocation_ratio_at_100) - _mean(other.allocation_ratio_at_100),
                 at_130=_mean(own.allocation_ratio_at_130) - _mean(other.allocation_ratio_at_130),
                 admission={size: mine[size] - theirs[size] for size in sorted(mine, key=size_order) if size in theirs},
-                largest=mine.get(LARGEST, 0.0) - rivals[best].get(LARGEST, 0.0),
+                largest=mine[LARGEST] - rivals[best][LARGEST] if best is not None and LARGEST in mine else None,
                 best=best,
             )
         )
@@ -55,7 +57,7 @@ def verdicts(found: Sequence[Lead]) -> list[tuple[str, bool]]:
     needed = round(LEAST_WINS_RATIO * len(found))
     lowest = min(min(each.at_100, each.at_130) for each in found)
     mean_100, mean_130 = fmean(each.at_100 for each in found), fmean(each.at_130 for each in found)
-    behind = min(each.largest for each in found)
+    behind = min((each.largest for each in found if each.largest is not None), default=0.0)
     return [
         (f"ahead at 100% and at 130% on {wins} of {len(found)} workloads (bar {needed})", wins >= needed),
         (

@@ -127,6 +127,13 @@ def test_the_lead_and_the_distance_to_the_best_published_policy() -> None:
     assert (first.largest, first.best) == (pytest.approx(-5.0), "best_fit")
 
 
+def test_without_large_jobs_nothing_is_said_of_them() -> None:
+    runs = [a_run(policy, admitted={"share": (9, 9)}) for policy in ("fgd", "own")]
+    (lead,) = leads(summarize(runs), "own", "fgd", list(POLICIES.values()))
+    assert (lead.largest, lead.best) == (None, None)
+    assert verdicts([lead])[-1][1]
+
+
 @pytest.mark.parametrize(
     ("made", "met"),
     [

@@ -63,9 +63,10 @@ def _sentences(runs: Sequence[ChurnRun], trace: str, settings: ChurnSettings) ->
     yield _times(trace, settings)
     yield _order(settings)
     first, seeds = runs[0], {run.seed for run in runs}
+    over = f"seed {min(seeds)}" if len(seeds) == 1 else f"means over {len(seeds)} seeds ({min(seeds)} to {max(seeds)})"
     yield (
-        f"Measured from {_hours(first.warm_up_seconds)} to {_hours(first.span_seconds)} h; means over"
-        f" {len(seeds)} seeds ({min(seeds)} to {max(seeds)}), ± is the standard deviation of the sample."
+        f"Measured from {_hours(first.warm_up_seconds)} to {_hours(first.span_seconds)} h; {over};"
+        " ± is the standard deviation of the sample."
     )
     yield (
         "Waits count from arrival to the first start. A job that still waits at the end counts with the wait so far."

@@ -1,6 +1,7 @@
-"""The cluster that jobs come to, in two forms that the event loop cannot tell apart: arrays for numba, and NumPy.
+"""The cluster that jobs come to: what the event loop does to it, and its form for numba.
 
-Both give the same operations on one member. `devices` (W,) are columns, -1 behind the last.
+The other form, over the NumPy placer, is in plain_cluster.py; the loop cannot tell them apart. `devices` (W,) are
+columns, -1 behind the last.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuwatch.fit.columns import Columns, FloatArray, IntArray
-from gpuwatch.fragmentation.kernel import fragment_of_nodes
+from gpuwatch.fit.columns import FloatArray, IntArray
 from gpuwatch.placement.churn.stream import Kind
 from gpuwatch.placement.kernels.arrays import Asks, Kept, Mix, State, ask_at, asks_of, kept_for, mix_of, state_of
 from gpuwatch.placement.kernels.jit import kernel
 from gpuwatch.placement.kernels.stream import best, book, book_again, give_back, refresh
-from gpuwatch.placement.placer import Placer, Spot
 from gpuwatch.placement.policy import Policy, score_key
 from gpuwatch.placement.replay import Field
 
@@ -129,72 +128,6 @@ def _make_room(kept: Kept) -> None:
     kept.stamp[:] = -1
 
 
-class PlainCluster:
-    """The same over the NumPy placer."""
-
-    def __init__(self, field: Field, policy: str, kinds: Sequence[Kind], order: IntArray, seed: int) -> None:
-        self.state: Columns = field.columns.copy()
-        self.placer = Placer(self.state, field.table, policy, order=order, seed=seed, holds_back=True)
-        self.shapes = [kind.shape for kind in kinds]
-        self.asks = asks_of(field.columns, self.shapes)
-        self.ask = np.arange(len(kinds))
-        self.memory = np.array([shape.memory_bytes for shape in self.shapes], dtype=np.int64)
-        self._table = field.table
-        self._fragment = self._fragments(slice(None))
-        self.total = np.array([self.state.left.sum(), self._fragment.sum()], dtype=np.float64)
-        self.found: Spot | None = None
-
-    def changed(self, row: int, milligpu: int) -> None:
-        """Brings the totals up to date; `milligpu` were given back."""
-        now = self._fragments(slice(row, row + 1))[0]
-        self.total[0] += milligpu
-        self.total[1] += now - self._fragment[row]
-        self._fragment[row] = now
-
-    def _fragments(self, rows: slice) -> FloatArray:
-        return fragment_of_nodes(self._table, self.state.left[rows], self.state.model[rows], self.state.cpu_free[rows])
-
-
-def plain_find(cluster: PlainCluster, kind: int, only: int) -> int:
-    """See Operations."""
-    allowed = None if only == ANYWHERE else np.arange(len(cluster.state.names)) == only
-    cluster.found = cluster.placer.best(cluster.shapes[kind], allowed)
-    return -1 if cluster.found is None else cluster.found.row
-
-
-def plain_take(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
-    """See Operations."""
-    spot = cluster.found
-    assert spot is not None
-    assert spot.row == row
-    cluster.placer.take(spot)
-    devices[:] = -1
-    devices[: len(spot.devices)] = spot.devices
-    cluster.changed(row, -spot.shape.milligpu)
-
-
-def plain_untake(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
-    """See Operations."""
-    cluster.placer.forget(_spot(cluster, kind, row, devices))
-    cluster.changed(row, cluster.shapes[kind].milligpu)
-
-
-def plain_again(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
-    """See Operations."""
-    cluster.placer.restore(_spot(cluster, kind, row, devices))
-    cluster.changed(row, -cluster.shapes[kind].milligpu)
-
-
-def plain_give(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> None:
-    """See Operations."""
-    cluster.placer.undo(_spot(cluster, kind, row, devices))
-    cluster.changed(row, cluster.shapes[kind].milligpu)
-
-
-def _spot(cluster: PlainCluster, kind: int, row: int, devices: IntArray) -> Spot:
-    return Spot(row=int(row), shape=cluster.shapes[kind], devices=tuple(int(at) for at in devices if at >= 0))
-
-
 def scalar_operations(score: Callable[..., Any]) -> Operations:
     """Those of a ScalarCluster under a policy's kernel, compiled or not."""
 
@@ -202,6 +135,3 @@ def scalar_operations(score: Callable[..., Any]) -> Operations:
         return _find(score, cluster, kind, only)
 
     return Operations(find, take, untake, give, again)
-
-
-PLAIN = Operations(plain_find, plain_take, plain_untake, plain_give, plain_again)

@@ -19,6 +19,7 @@ def run_compiled(score: Callable[..., Any], cluster: ScalarCluster, course: Cour
     from numba import types
 
     config: Any = numba.config
+    config.reload_config()  # numba looks at the environment now and then; functions and types must agree
     if config.DISABLE_JIT:  # somebody looks for a fault: the same loop, interpreted
         run(*scalar_operations(score), cluster, course, order)
         return

@@ -12,6 +12,7 @@ from gpuwatch.model.churn import ChurnRun
 from gpuwatch.model.units import HOUR_SECONDS, MILLI
 from gpuwatch.placement.churn import cluster as forms
 from gpuwatch.placement.churn import outcome
+from gpuwatch.placement.churn import plain_cluster as plain
 from gpuwatch.placement.churn.compiled import run_compiled
 from gpuwatch.placement.churn.course import PREEMPTIONS, WAITING_MILLIGPU, Course, course_of, rules_of
 from gpuwatch.placement.churn.loop import run
@@ -54,7 +55,7 @@ def _run(
     course = course_of(stream, rules_of(settings, stream), field.columns, field.capacity_milligpu)
     order = node_order(field, seed)
     if not fast:
-        run(*forms.PLAIN, forms.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
+        run(*plain.PLAIN, plain.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
         return course
     kernel = chosen.kernel()
     assert kernel is not None

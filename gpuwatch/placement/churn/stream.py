@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,14 +11,14 @@ from gpuwatch.errors import InputError
 from gpuwatch.fit.columns import IntArray
 from gpuwatch.model.jobs import DemandShape, Job
 from gpuwatch.model.units import MILLI
+from gpuwatch.placement.churn.lengths import LENGTH, Lengths, rng_for
 from gpuwatch.placement.churn.settings import DEFAULT_LOAD, DEFAULT_TURNOVERS, ChurnSettings
 from gpuwatch.traces.trace_format import JobTrace
 
 MAX_JOBS = 5_000_000  # of one run: more would not fit into memory by intent
 # Where no priority is told, the kind speaks: whoever waits on an answer goes before whoever waits for a result.
 _RANKS = {"inference": 1, "interactive": 1}
-# Any fixed order of the draws keeps runs reproducible; each purpose has its own, so that one option changes one thing.
-_ORDER, _LENGTH, _GAP, _GANG = "order", "length", "gap", "gang"
+_ORDER, _GAP, _GANG = "order", "gap", "gang"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class _Kinds:
         levels = sorted({_level(job) for job in jobs}, reverse=True)
         self._rank = {level: at if settings.priorities else 0 for at, level in enumerate(levels)}
         self._settings = settings
-        self._rng = _rng(seed, _GANG)
+        self._rng = rng_for(seed, _GANG)
         self.number: dict[Kind, int] = {}
 
     def mean_milligpu(self, job: Job) -> float:
@@ -115,7 +113,7 @@ def _drawn(
     seed: int,
 ) -> ChurnStream:
     """Poisson arrivals at the load, on a cluster whose jobs of before stand at the door when it opens."""
-    lengths = _Lengths(jobs, told, settings, seed)
+    lengths = Lengths(jobs, told, settings, seed)
     milligpu = [kinds.mean_milligpu(job) for job in jobs]
     work = sum(m * lengths.mean(at) for at, m in enumerate(milligpu)) / len(jobs)  # milligpu x seconds of a mean job
     mean = sum(lengths.mean(at) for at in range(len(jobs))) / len(jobs)
@@ -123,7 +121,7 @@ def _drawn(
     span = (settings.turnovers or DEFAULT_TURNOVERS) * mean
     initial = round(rate * mean)  # Little's law
     _check_count(initial + rate * span)
-    order, gaps = _shuffled(len(jobs), seed), _rng(seed, _GAP)
+    order, gaps = _shuffled(len(jobs), seed), rng_for(seed, _GAP)
     standing = lengths.standing(initial, order)
     rows = [(kinds.of(jobs[at]), 0, _milliseconds(lengths.left_of(at))) for at in standing]
     now = gaps.expovariate(rate)
@@ -142,7 +140,7 @@ def _as_told(
     seed: int,
 ) -> ChurnStream:
     """Arrivals and durations of the trace; a duration that it does not tell is drawn from those that it tells."""
-    known, rng = [length for length in told if length], _rng(seed, _LENGTH)
+    known, rng = [length for length in told if length], rng_for(seed, LENGTH)
     came = [(job.submitted_at, at) for at, job in enumerate(jobs) if job.submitted_at is not None]
     if not came:
         raise InputError("no job of the list tells when it arrived", todo="draw the times: --times drawn")
@@ -171,47 +169,9 @@ def _stream(
     )
 
 
-class _Lengths:
-    """Durations in seconds: log-normal, or those that the trace tells."""
-
-    def __init__(self, jobs: Sequence[Job], told: Sequence[int | None], settings: ChurnSettings, seed: int) -> None:
-        self._told = told if settings.times == "durations" else None
-        self._known = [length for length in told if length]
-        self._median, self._sigma = settings.median_seconds, settings.sigma
-        self._rng = _rng(seed, _LENGTH)
-
-    def mean(self, at: int) -> float:
-        """Expected duration of the job at `at` of the list."""
-        if self._told is None:
-            return self._median * math.exp(self._sigma**2 / 2)
-        return self._told[at] or sum(self._known) / len(self._known)
-
-    def of(self, at: int) -> float:
-        """A duration for an arrival of it."""
-        if self._told is None:
-            return self._median * math.exp(self._sigma * self._rng.gauss(0, 1))
-        return self._told[at] or self._known[self._rng.randrange(len(self._known))]
-
-    def standing(self, count: int, order: Iterator[int]) -> Iterator[int]:
-        """Whom a look into the cluster at a random moment would meet: longer jobs more often, by their length."""
-        if self._told is None:
-            yield from (next(order) for _ in range(count))
-            return
-        weights = [self.mean(at) for at in range(len(self._told))]
-        yield from self._rng.choices(range(len(self._told)), weights=weights, k=count)
-
-    def left_of(self, at: int) -> float:
-        """How long a job that is met so still runs: its length, weighted by length, times a uniform share."""
-        if self._told is None:
-            weighted = self._median * math.exp(self._sigma**2 + self._sigma * self._rng.gauss(0, 1))
-        else:
-            weighted = self._told[at] or self._rng.choices(self._known, weights=self._known)[0]
-        return weighted * self._rng.random()
-
-
 def _shuffled(count: int, seed: int) -> Iterator[int]:
     """The list in a random order, then in another, and so on: every job comes about equally often."""
-    rng, places = _rng(seed, _ORDER), list(range(count))
+    rng, places = rng_for(seed, _ORDER), list(range(count))
     while True:
         rng.shuffle(places)
         yield from places
@@ -228,7 +188,3 @@ def _check_count(jobs: float) -> None:
 def _milliseconds(seconds: float) -> int:
     """At least one for anything that takes time."""
     return max(1, round(seconds * MILLI)) if seconds > 0 else 0
-
-
-def _rng(seed: int, purpose: str) -> random.Random:
-    return random.Random(f"{purpose} {seed}")

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from gpuwatch.placement.churn import cluster as forms
 from gpuwatch.placement.churn import outcome
+from gpuwatch.placement.churn import plain_cluster as plain
 from gpuwatch.placement.churn.course import course_of, rules_of
 from gpuwatch.placement.churn.loop import run
 from gpuwatch.placement.churn.replay import replay_churn
@@ -31,7 +31,11 @@ def test_nothing_is_ever_given_away_twice(seed):
     stream = churn_stream(field.trace, field.capacity_milligpu, settings, seed)
     course = course_of(stream, rules_of(settings, stream), field.columns, field.capacity_milligpu)
     order = node_order(field, seed)
-    plain, empty, seen = forms.PlainCluster(field, policy_of(seed), stream.kinds, order, seed), field.columns, Counter()
+    cluster, empty, seen = (
+        plain.PlainCluster(field, policy_of(seed), stream.kinds, order, seed),
+        field.columns,
+        Counter(),
+    )
 
     def watched(operation):
         def call(cluster, kind, row, devices):
@@ -45,13 +49,13 @@ def test_nothing_is_ever_given_away_twice(seed):
 
         return call
 
-    find, *others = forms.PLAIN
-    run(find, *map(watched, others), plain, course, order)
+    find, *others = plain.PLAIN
+    run(find, *map(watched, others), cluster, course, order)
     assert seen["plain_take"] >= seen["plain_untake"]
     held = seen["plain_take"] + seen["plain_again"] - seen["plain_untake"] - seen["plain_give"]
     assert held == (course.slots.row >= 0).sum()
     if not held:
-        assert (plain.state.left == empty.left).all()
+        assert (cluster.state.left == empty.left).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from gpuwatch.model.jobs import Member
 from gpuwatch.model.units import GIB
 from gpuwatch.placement.churn import cluster as forms
+from gpuwatch.placement.churn import plain_cluster as plain
 from gpuwatch.placement.churn.compiled import run_compiled
 from gpuwatch.placement.churn.course import Course, course_of, rules_of
 from gpuwatch.placement.churn.loop import run
@@ -88,7 +89,7 @@ def a_course(
     course = course_of(stream, rules_of(settings, stream), field.columns, field.capacity_milligpu)
     order = node_order(field, seed)
     if form == "plain":
-        run(*forms.PLAIN, forms.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
+        run(*plain.PLAIN, plain.PlainCluster(field, policy, stream.kinds, order, seed), course, order)
         return stream, course
     chosen = make_policy(policy, PolicyContext(mix=field.table, seed=seed))
     scalar = forms.scalar_cluster(field, chosen, stream.kinds, order, seed)

@@ -21,6 +21,7 @@ from gpuwatch.placement.rebalance.openings import Opening, Openings, free_places
 _DEPTH = 3
 _MANY = 16  # pieces that may leave a node together
 _LAST = 2**20
+_PATIENCE = 120  # compounds in a row that did not keep their promise: the estimates of this round are used up
 _MOST_OPTIONS = (0, 10_000, 16, 9, 10_000)  # options of one node that compounds of that depth are made of
 _ROUND_RATIO = 0.3  # a round goes on down to this part of its best compound's gain a move
 
@@ -102,7 +103,7 @@ class Search:
         for each in found:
             self.likely[each.row] = max(self.likely[each.row], each.gain)
         touched: set[int] = set()
-        done = 0
+        done = failed = 0
         best = 0.0
         for each in sorted(found, key=lambda compound: compound.rank):
             ratio = each.gain / each.moves
@@ -110,11 +111,14 @@ class Search:
                 break
             if each.row in touched:
                 continue
-            rows = self._do(each, touched)
+            rows = self._do(each)
+            failed = 0 if rows else failed + 1
             if rows:
                 touched |= rows
                 done += 1
                 best = max(best, ratio)
+            elif failed == _PATIENCE:
+                break
         return done
 
     def _compounds(self, openings: Openings, depth: int) -> list[Compound]:
@@ -199,7 +203,7 @@ class Search:
                 out.append(Compound(made[at][0], made[at][1], int(gain[at]), moves, price))
         return out
 
-    def _do(self, compound: Compound, touched: set[int]) -> set[int]:
+    def _do(self, compound: Compound) -> set[int]:
         """Does it; the rows that changed, or none when it was taken back."""
         ground = self.ground
         mark, before, hours = ground.mark(), ground.value(), ground.gpu_hours

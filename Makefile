@@ -49,6 +49,9 @@ generated: ## Regenerates every generated file; a difference is an error
 
 bench: ## Benchmarks: seconds per stage and ratios against the slow references
 	$(BIN)/python -m bench.evaluate
+	$(BIN)/python -m bench.index
+	$(BIN)/python -m bench.what_if
+	$(BIN)/python -m bench.replay
 
 demo: install ## The whole product on generated data
 	$(BIN)/gpuwatch demo

@@ -145,4 +145,4 @@ def test_a_stream_that_asks_for_more_than_the_bound_loses_jobs():
 
 
 def test_every_policy_has_a_scalar_form():
-    assert SCALAR == POLICIES.ids()
+    assert POLICIES.ids() == SCALAR

@@ -152,8 +152,10 @@ def _compiled_course(field: Field, policy: Policy, shapes: list[DemandShape], or
     first = dict(zip(keys, shapes, strict=True))
     number = {key: at for at, key in enumerate(first)}
     course = _empty_course(len(shapes))
+    kernel = policy.kernel()
+    assert kernel is not None  # else nobody would have come here
     jit.compiled(run)(
-        jit.compiled(policy.kernel()),
+        jit.compiled(kernel),
         state,
         mix,
         asks_of(field.columns, list(first.values())),

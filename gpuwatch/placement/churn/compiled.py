@@ -18,9 +18,7 @@ def run_compiled(score: Callable[..., Any], cluster: ScalarCluster, course: Cour
     import numba
     from numba import types
 
-    config: Any = numba.config
-    config.reload_config()  # numba looks at the environment now and then; functions and types must agree
-    if config.DISABLE_JIT:  # somebody looks for a fault: the same loop, interpreted
+    if jit.switched_off():  # somebody looks for a fault: the same loop, interpreted
         run(*scalar_operations(score), cluster, course, order)
         return
     typeof: Any = numba.typeof  # the stubs know no type of it

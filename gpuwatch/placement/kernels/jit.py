@@ -23,14 +23,27 @@ def available() -> bool:
     return find_spec("numba") is not None
 
 
-@cache
+def switched_off() -> bool:
+    """Whether the environment tells numba to compile nothing (NUMBA_DISABLE_JIT). It may change within a process."""
+    import numba
+
+    config: Any = numba.config
+    config.reload_config()
+    return bool(config.DISABLE_JIT)
+
+
 def compiled(function: Callable[..., Any], signature: Any = None) -> Callable[..., Any]:
     """`function` compiled; the functions that it calls must be marked with `kernel`. None of them may allocate.
 
     signature: numba's, to compile for exactly these types and at once; without it types are those of each call.
     Counting references to each array of a state at each call costs several hundred times the work itself, so it is
-    switched off; that is what forbids allocation.
+    switched off; that is what forbids allocation. Where numba is switched off, it is `function` itself.
     """
+    return function if switched_off() else _compiled(function, signature)
+
+
+@cache
+def _compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     import numba
     from numba.extending import register_jitable
 

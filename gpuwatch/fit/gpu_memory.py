@@ -86,6 +86,13 @@ def preference(need_bytes: int, light_inference: bool) -> tuple[tuple[str, ...],
     return (*first, tuple(tier))
 
 
+def made_for(need_bytes: int, light_inference: bool, precision: Precision | None = None) -> tuple[str, ...]:
+    """Cards of preference() that have the memory, as the catalogue tells it, and compute in `precision`; in order."""
+    named = (name for group in preference(need_bytes, light_inference) for name in group)
+    fit = (name for name in named if _usual(name) >= need_bytes)
+    return tuple(name for name in fit if precision is None or computes_in(name, precision))
+
+
 def last_choice() -> tuple[str, ...]:
     """Cards that come after all others unless preference() names them."""
     return tuple(_data()["light_inference"]["cards"])

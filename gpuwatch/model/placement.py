@@ -86,7 +86,9 @@ class GpuMemoryNeed:
     parts: dict[str, int] = field(default_factory=dict)  # weights, gradients ... -> bytes; they sum to total_bytes
     formula: str | None = None
     assumptions: tuple[str, ...] = ()
-    preferred_models: tuple[str, ...] = ()  # the cards that a need of this size should go to, first choice first
+    preferred_models: tuple[
+        str, ...
+    ] = ()  # cards that such a need should go to, first choice first; (): none is made for it
     excluded: dict[str, str] = field(default_factory=dict)  # card of this cluster -> why it is not accepted
     options: tuple[GpuCountOption, ...] = ()  # when the number of GPUs was left open
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuwatch.fit.booking import book
-from gpuwatch.fit.gpu_memory import GB, computes_in, device_memory, estimate, last_choice, preference
+from gpuwatch.fit.gpu_memory import GB, computes_in, device_memory, estimate, last_choice, made_for, preference
 from gpuwatch.model.catalogue import cards
 from gpuwatch.model.placement import PRECISIONS, ModelSize
 from gpuwatch.model.units import GIB, MIB
@@ -64,6 +64,14 @@ def test_the_tiers_name_cards_of_the_catalogue_that_could_hold_their_least_need(
     for need in (1, 40 * GB + 1, 80 * GB + 1, 120 * GB + 1):
         for name in preference(need, True)[-1]:
             assert cards()[name].memory_total_mib * MIB >= need, name
+
+
+def test_no_card_is_told_for_a_need_that_it_could_not_meet():
+    assert made_for(150 * GB, False) == ("B200", "GB200", "B300", "GB300")
+    assert made_for(250 * GB, False) == ("B300", "GB300")  # more than a B200 has
+    assert made_for(400 * GB, False) == ()
+    assert made_for(60 * GB, True, "fp8") == ("H20", *H100S)
+    assert made_for(60 * GB, True, "fp4") == ()  # Hopper does not compute in it
 
 
 def test_a_precision_is_for_generations_that_compute_in_it():

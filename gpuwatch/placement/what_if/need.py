@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuwatch.fit.gpu_memory import GPU_COUNTS, Estimate, estimate, preference
+from gpuwatch.fit.gpu_memory import GPU_COUNTS, Estimate, estimate, made_for
 from gpuwatch.model.placement import GpuCountOption, GpuMemoryNeed, PlacementRequest
 from gpuwatch.model.units import MILLI
 
@@ -46,7 +46,7 @@ def memory_need(
     assert need is not None
     assert each is not None
     known = estimated(request) if request.model is not None else None
-    groups = preference(need, light_inference(request))
+    precision = request.model.precision if request.model is not None else None
     return GpuMemoryNeed(
         gpus=request.shape.gpus,
         gpu_memory_bytes=each,
@@ -54,7 +54,7 @@ def memory_need(
         parts=known.parts if known else {},
         formula=known.formula if known else None,
         assumptions=known.assumptions if known else (),
-        preferred_models=tuple(name for names in groups for name in names),
+        preferred_models=made_for(need, light_inference(request), precision),
         excluded=excluded,
         options=options,
     )

@@ -19,8 +19,8 @@ from gpuwatch.model.placement import (
 )
 from gpuwatch.placement.placer import Spot
 from gpuwatch.placement.what_if.blockers import blockers
-from gpuwatch.placement.what_if.cards import generation
 from gpuwatch.placement.what_if.drafts import Draft, drafts
+from gpuwatch.placement.what_if.generations import generation
 from gpuwatch.placement.what_if.nearest_fix import nearest_fix
 from gpuwatch.placement.what_if.need import asked_bytes, counts_to_try, memory_need, need_of
 from gpuwatch.placement.what_if.question import Field, Question

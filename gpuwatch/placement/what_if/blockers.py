@@ -54,7 +54,7 @@ def _nvlink(question: Question, request: PlacementRequest, left: BoolArray) -> l
     models = tuple(sorted({name for shape in joined for name in shape.gpu_models}))
     able = np.zeros_like(left)
     for shape in joined:
-        able |= question.cards.on_node(shape.gpu_models) if shape.gpu_models else question.cards.nameless
+        able |= question.generations.on_node(shape.gpu_models) if shape.gpu_models else question.generations.nameless
     mixed = np.zeros_like(left)
     if models:
         room = question.room_of(frozen, accepted.shape, models)

@@ -1,4 +1,4 @@
-"""Which cards may take a request: models, GPU memory, precision, and which generations NVLink may join."""
+"""Which cards may take a request: models, GPU memory, precision."""
 
 from __future__ import annotations
 
@@ -121,35 +121,6 @@ class Cards:
                 place[at] = len(groups) + order.index(int(self._most[at]))
         return place
 
-    def generations(self) -> dict[str, tuple[str | None, ...]]:
-        """Generation -> its cards here that NVLink can join. A card that the catalogue does not know is its own."""
-        out: dict[str, list[str | None]] = {}
-        for at, name in enumerate(self._kinds):
-            found = card(name)
-            if self._on[at].any() and (found is None or found.nvlink_version is not None):
-                out.setdefault(generation(name), []).append(name)
-        return {each: tuple(out[each]) for each in sorted(out)}
-
-    def on_node(self, models: tuple[str, ...]) -> BoolArray:
-        """(N,) nodes that have a device of `models`, whatever its state; of no known model for ()."""
-        kinds = [self._columns.models.index(name) for name in models] or [-1]
-        found: BoolArray = np.logical_or.reduce(self._on[kinds], axis=0)
-        return found
-
-    @cached_property
-    def nameless(self) -> BoolArray:
-        """(N,) nodes whose devices are all of no known model."""
-        alone: BoolArray = np.logical_and.reduce(~self._on[:-1], axis=0) & self._on[-1]
-        return alone
-
-    @cached_property
-    def _on(self) -> BoolArray:
-        """(models + 1, N) whether the node has a device of the model."""
-        columns = self._columns
-        there = columns.gpu_index >= 0
-        codes = (*range(len(columns.models)), -1)
-        return np.array([((columns.model == code) & there).any(axis=1) for code in codes], dtype=np.bool_)
-
     def _verdicts(self, need: int, request: PlacementRequest) -> tuple[BoolArray, BoolArray]:
         """(models + 1,) cards of which some device will do, and of which some device will not."""
         precise = self._precise(request)
@@ -191,12 +162,6 @@ class Cards:
         least = np.full(len(self._kinds), np.iinfo(np.int64).max)
         np.minimum.at(least, self._columns.model[self._columns.usable], self._memory[self._columns.usable])
         return least
-
-
-def generation(model: str | None) -> str:
-    """The generation of a card; an unknown one stands for itself."""
-    found = card(model)
-    return found.generation if found else model or UNKNOWN_MODEL
 
 
 def _not_in(name: str | None, precision: Precision) -> str:

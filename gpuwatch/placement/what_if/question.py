@@ -16,6 +16,7 @@ from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.placement.what_if.cards import Accepted, Cards
 from gpuwatch.placement.what_if.frozen import Frozen
+from gpuwatch.placement.what_if.generations import Generations
 from gpuwatch.placement.what_if.need import need_of
 from gpuwatch.placement.what_if.repartition import Repartition
 from gpuwatch.placement.what_if.request import wants_domain
@@ -47,7 +48,7 @@ class Question:
         self.cards = Cards(booking, self.columns)
         self.blocking = Blocking(booking, self.columns)
         self.domain = _domains(booking)  # (N,) nodes with equal numbers share one NVLink domain
-        self.generations = self.cards.generations()
+        self.generations = Generations(self.columns)
         self.repartition = Repartition(booking, self.columns)
         self._views: OrderedDict[tuple[object, ...], Frozen] = OrderedDict()
 
@@ -86,12 +87,11 @@ class Question:
     def by_generation(self, frozen: Frozen, accepted: Accepted) -> list[tuple[DemandShape, IntArray]]:
         """(shape of one generation alone, (N,) members that fit) for each generation that NVLink can join."""
         asked, out = accepted.shape.gpu_models, []
-        for names in self.generations.values():
+        for names in self.generations.joined.values():
             if None in names:  # devices of no known model: joined with each other only, where there are no others
                 if not asked:
-                    out.append(
-                        (accepted.shape, np.where(self.cards.nameless, frozen.capacity.members(accepted.shape), 0))
-                    )
+                    room = frozen.capacity.members(accepted.shape)
+                    out.append((accepted.shape, np.where(self.generations.nameless, room, 0)))
                 continue
             models = tuple(name for name in names if name is not None and (not asked or name in asked))
             if models:

@@ -89,4 +89,28 @@ def test_it_is_told_where_nothing_fits_and_only_there():
     assert small.nearest_fix == "repartition idle slices (gpuwatch mig plan): fits on 2 nodes"
     assert ask("3g.40gb").blockers == {"mig_profile": 1, "mig_repartition_needed": 1}
     assert ask("3g.40gb").nearest_fix is None
-    assert ask("7g.80gb", members=2).nearest_fix == "ask for 1 member instead of 2: fits on 1 node"
+    switch = "switch free GPUs to MIG mode (gpuwatch mig plan): fits on 2 nodes"
+    assert ask("7g.80gb", members=2).nearest_fix == switch  # b and c
+    assert ask("7g.80gb", members=3).nearest_fix == "ask for 1 member instead of 3: fits on 1 node"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "jobs", "count"),
+    [
+        (a_gpu(0), [], 7),
+        (a_gpu(0, model="A30"), [], 0),  # has no such profile
+        (a_gpu(0, model="T4"), [], 0),
+        (a_gpu(0, model=None), [], 0),
+        (a_gpu(0), [a_job("x", "a", [0])], 0),
+        (a_gpu(0), [a_job("x", "a", [0], shape=a_shape(1, milligpu=1))], 0),
+        (a_gpu(0, replicas=4), [], 0),
+        (a_gpu(0, health="unhealthy"), [], 0),
+        (cut(0, ("7g.80gb", 0)), [], 7),  # idle, as without switching
+    ],
+)
+def test_instances_of_free_devices_that_are_switched(gpu, jobs, count):
+    booking = book(a_snapshot(a_node("a", [gpu]), jobs=jobs))
+    shape = a_shape(1, mig_profile="1g.10gb")
+    assert Repartition(booking, columns_of(booking)).after_switching(shape).tolist() == [count]
+    other = replace(shape, gpu_models=("B200",))
+    assert Repartition(booking, columns_of(booking)).after_switching(other).tolist() == [0]

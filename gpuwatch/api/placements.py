@@ -40,5 +40,4 @@ class PlacementBody(BaseModel):
         try:
             return read_request(self.model_dump())
         except InputError as err:
-            told = f"{err.what}; {err.todo}" if err.todo else err.what
-            raise ProblemError(422, "bad_request", told) from err
+            raise ProblemError(422, "bad_request", err.what, todo=err.todo) from err

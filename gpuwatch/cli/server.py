@@ -101,10 +101,11 @@ class Server:
                 code="unreachable",
             ) from err
         if answer.status_code != httpx.codes.OK:
+            told, todo = _problem(answer)
             raise SourceError(
-                f"{self._url} answered {answer.status_code}: {_problem(answer)}",
+                f"{self._url} answered {answer.status_code}: {told}",
                 tried=f"{method} {url}",
-                todo=_HINTS.get(answer.status_code, "see the daemon's log"),
+                todo=todo or _HINTS.get(answer.status_code, "see the daemon's log"),
                 code="http_status",
             )
         if "json" not in answer.headers.get("content-type", ""):
@@ -154,16 +155,17 @@ class Server:
             ) from err
 
 
-def _problem(answer: httpx.Response) -> str:
-    """The words of a problem+json answer; else what kind of answer it was."""
+def _problem(answer: httpx.Response) -> tuple[str, str | None]:
+    """The words of a problem+json answer, else what kind of answer it was; and what it says to do, if it does."""
     try:
         body = answer.json()
     except ValueError:
-        return f"{answer.reason_phrase or 'no reason'} ({answer.headers.get('content-type', 'no content type')})"
+        kind = answer.headers.get("content-type", "no content type")
+        return f"{answer.reason_phrase or 'no reason'} ({kind})", None
     if not isinstance(body, dict):
-        return answer.reason_phrase
+        return answer.reason_phrase, None
     said = [str(body[key]) for key in ("title", "detail") if body.get(key)]
-    return ": ".join(dict.fromkeys(said)) or answer.reason_phrase
+    return ": ".join(dict.fromkeys(said)) or answer.reason_phrase, str(body["todo"]) if body.get("todo") else None
 
 
 def _example() -> str:

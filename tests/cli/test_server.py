@@ -95,7 +95,7 @@ def test_doctor_and_record_fetch_the_snapshot(run: Run, daemon: Daemon) -> None:
 def test_place_posts_what_was_asked_and_prints_the_answer(run: Run, daemon: Daemon) -> None:
     ended = run("place", "--server", daemon.url, "--gpus", "2", "--cpu", "8", "--gpu-model", "T4", "-o", "json")
     assert json.loads(ended.out) == json.loads(PLACEMENT)
-    assert "2x n1 (H100-80) GPU 0,1" in run("place", "--server", daemon.url, "--gpus", "2").out
+    assert "n1 (H100-80) 2 members on GPU 0-1" in run("place", "--server", daemon.url, "--gpus", "2").out
     method, path, body, _ = daemon.asked[1]
     assert (method, path) == ("POST", "/api/v1/placements")
     assert body == {
@@ -130,6 +130,8 @@ def test_the_token_is_sent_and_never_printed(run: Run, daemon: Daemon, tmp_path:
             (503, PROBLEM, '{"title": "Stale", "detail": "the snapshot is 900 s old"}'),
             "503: Stale: the snapshot is 900 s",
         ),
+        ((422, PROBLEM, '{"detail": "no policy is called x", "todo": "choose fgd"}'), "called x\ntried: GET"),
+        ((422, PROBLEM, '{"detail": "no policy is called x", "todo": "choose fgd"}'), "to do: choose fgd"),
         ((500, HTML, "<html>secret trace</html>"), "500: Internal Server Error (text/html"),
         ((200, HTML, "<html>a router's page</html>"), "answered text/html where JSON was due"),
         ((200, JSON, "{"), "cannot read"),

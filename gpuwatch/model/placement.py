@@ -81,7 +81,8 @@ class GpuMemoryNeed:
     """What each device must have, what that rests on, and which cards it leaves."""
 
     gpus: int  # of one member, which the rest is told for
-    gpu_memory_bytes: int
+    gpu_memory_bytes: int  # for the job, on each
+    device_memory_bytes: int | None = None  # in all, where the job takes a share of the device alone
     total_bytes: int | None = None  # of the model on all devices; None: the need was given, not estimated
     parts: dict[str, int] = field(default_factory=dict)  # weights, gradients ... -> bytes; they sum to total_bytes
     formula: str | None = None

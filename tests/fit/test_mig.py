@@ -15,25 +15,13 @@ from gpuwatch.model.cluster import MigInstance
 from gpuwatch.model.jobs import DeviceShare, Job, Member
 from gpuwatch.model.units import MIB
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
+from tests.placement.mig.clusters import NAMES, an_instance
 from tests.reference import mig as plain
 
 H100 = cards()["H100-80"].mig
-NAMES = {"1g": "1g.10gb", "1g_double": "1g.20gb", "2g": "2g.20gb", "3g": "3g.40gb", "4g": "4g.40gb", "7g": "7g.80gb"}
 FIVE = ("1g", "2g", "3g", "4g", "7g")
 SIX = ("1g", "1g_double", "2g", "3g", "4g", "7g")
 CUT = [found for found in cards().values() if found.mig]
-
-
-def an_instance(id_: int | str, profile: str, start: int | None) -> MigInstance:
-    known = H100.profile(profile)
-    assert known is not None
-    return MigInstance(
-        id=str(id_),
-        profile=profile,
-        compute_slices=known.compute_slices,
-        memory_slices=known.memory_slices,
-        placement_start=start,
-    )
 
 
 @pytest.mark.parametrize(("kinds", "counts"), [(FIVE, (298, 19, 14)), (SIX, (723, 78, 38))])

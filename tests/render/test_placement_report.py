@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpuwatch.model.placement import NO_SINGLE_CHANGE, Assignment, PlacementAdvice, PlacementChoice
+from gpuwatch.model.placement import NO_SINGLE_CHANGE, Assignment, GpuMemoryNeed, PlacementAdvice, PlacementChoice
 from gpuwatch.render.report import FORMATS, Style
 from gpuwatch.render.reports.placement import placement_report
 
@@ -47,3 +47,10 @@ def test_a_refusal_says_what_would_help_or_that_nothing_does():
     nothing = said(nearest_fix=NO_SINGLE_CHANGE)
     assert "No single change of the request makes it fit.\n" in nothing
     assert "Cheapest" not in nothing
+
+
+def test_a_share_is_told_with_what_the_whole_device_must_have():
+    whole = GpuMemoryNeed(gpus=1, gpu_memory_bytes=30 * 2**30)
+    share = GpuMemoryNeed(gpus=1, gpu_memory_bytes=30 * 2**30, device_memory_bytes=60 * 2**30)
+    assert "30 GiB for the job.\n\n" in said(member("n", 0), gpu_memory=whole)
+    assert "GPU, which must have 60 GiB in all.\n" in said(member("n", 0), gpu_memory=share)

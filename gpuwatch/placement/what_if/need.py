@@ -50,6 +50,7 @@ def memory_need(
     return GpuMemoryNeed(
         gpus=request.shape.gpus,
         gpu_memory_bytes=each,
+        device_memory_bytes=need if need > each else None,
         total_bytes=known.total_bytes if known else None,
         parts=known.parts if known else {},
         formula=known.formula if known else None,

@@ -85,6 +85,10 @@ def _mixtures(advice: PlacementAdvice) -> list[str]:
 
 def _memory(need: GpuMemoryNeed) -> list[Section]:
     lines = [f"Each GPU must have {gib(need.gpu_memory_bytes)} for the job."]
+    if need.device_memory_bytes is not None:
+        lines.append(
+            f"That is its share of the memory of a GPU, which must have {gib(need.device_memory_bytes)} in all."
+        )
     if need.formula is not None and need.total_bytes is not None:
         lines.append(f"{need.formula}; {gib(need.total_bytes)} in all.")
         lines += [f"Assumed: {each}." for each in need.assumptions]

@@ -82,6 +82,7 @@ def test_a_share_has_its_share_of_the_memory():
     advice = ask(EVERY, a_shape(1, milligpu=500), gpu_memory_bytes=60 * GIB, top=9)
     assert cards(advice) == ["B200", "H200-141"]
     assert advice.gpu_memory.gpu_memory_bytes == 60 * GIB
+    assert advice.gpu_memory.device_memory_bytes == 120 * GIB
     assert "B200" in advice.gpu_memory.preferred_models  # half of a card of 120 GiB
 
 

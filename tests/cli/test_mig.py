@@ -137,7 +137,7 @@ def test_the_generated_cluster_has_a_job_that_waits_for_a_slice(run: Run) -> Non
         (("--demand", "1g.10gb=1", "--gpu-model", "A100-80"), 2, "--gpus needs one --gpu-model"),
         (("--demand", "1g.10gb=1", "--trace", "demo"), 2, "reads no cluster"),
         (("--demand", "1g.10gb=1", "--include-busy"), 2, "reads no cluster"),
-        (("--demand", "1g.10gb=9999999"), 1, "cannot be planned"),
+        (("--demand", "1g.10gb=9999999"), 2, "cannot be planned"),
     ],
 )
 def test_wrong_input_is_told_in_three_lines(args: tuple[str, ...], code: int, said: str, run: Run) -> None:

@@ -11,6 +11,7 @@ from gpuwatch.cli.options import InputOptions, OutputOptions, spread
 
 if TYPE_CHECKING:
     from gpuwatch.cli.inputs import Given
+    from gpuwatch.model.mig import MigAsk
     from gpuwatch.placement.mig.devices import Limits
 
 _WHERE = "Which GPUs"
@@ -93,7 +94,7 @@ def plan(
     _on_empty(out, asked, models[0], gpus)
 
 
-def _on_cluster(given: InputOptions, out: OutputOptions, asked: dict[str, int], limits: Limits) -> None:
+def _on_cluster(given: InputOptions, out: OutputOptions, asked: tuple[MigAsk, ...], limits: Limits) -> None:
     """Plans for the input's own GPUs and, when nothing is asked for by hand, for its own queue."""
     from dataclasses import replace
 
@@ -102,14 +103,14 @@ def _on_cluster(given: InputOptions, out: OutputOptions, asked: dict[str, int], 
     from gpuwatch.cli.inputs import read_input
     from gpuwatch.cli.output import emit, finish, note, partial_reasons
     from gpuwatch.model.settings import AnalysisSettings
-    from gpuwatch.placement.mig.asks import asks_of, waiting_asks
+    from gpuwatch.placement.mig.asks import waiting_asks
     from gpuwatch.placement.mig.cluster import plan_for
     from gpuwatch.render.reports.mig import mig_plan_report
 
     read: Given = read_input(given, out)
     snapshot = read.snapshot()
     limits = replace(limits, idle_peak_ratio=(read.settings or AnalysisSettings()).idle_peak_ratio)
-    asks, kept_off = (asks_of(asked), ()) if asked else waiting_asks(snapshot, limits.allow_training)
+    asks, kept_off = (asked, ()) if asked else waiting_asks(snapshot, limits.allow_training)
     found = replace(plan_for(snapshot, asks, limits), training_kept_off=kept_off)
     lines = steps(found.devices, snapshot.jobs, slurm=any(is_slurm(job) for job in snapshot.jobs))
     emit(mig_plan_report(found, lines, read.evaluation), out)
@@ -118,20 +119,21 @@ def _on_cluster(given: InputOptions, out: OutputOptions, asked: dict[str, int], 
     finish(out, partial_reasons(read.evaluation))
 
 
-def _on_empty(out: OutputOptions, asked: dict[str, int], model: str, count: int) -> None:
+def _on_empty(out: OutputOptions, asked: tuple[MigAsk, ...], model: str, count: int) -> None:
     from gpuwatch.cli.output import emit, finish
-    from gpuwatch.placement.mig.asks import asks_of
     from gpuwatch.placement.mig.cluster import plan_for_empty
     from gpuwatch.render.reports.mig import mig_plan_report
 
-    emit(mig_plan_report(plan_for_empty(model, count, asks_of(asked)), (), None), out)
+    emit(mig_plan_report(plan_for_empty(model, count, asked), (), None), out)
     finish(out, ())
 
 
-def _demand(written: list[str]) -> dict[str, int]:
-    """Profile -> instances of PROFILE=N texts, doubled ones added up. UsageError names the text that is none."""
+def _demand(written: list[str]) -> tuple[MigAsk, ...]:
+    """The asks of PROFILE=N texts, doubled ones added up. UsageError names the text that is none."""
     from gpuwatch.cli.exits import UsageError
+    from gpuwatch.errors import InputError
     from gpuwatch.model.spelled import profile_name
+    from gpuwatch.placement.mig.asks import asks_of
 
     asked: dict[str, int] = {}
     for text in written:
@@ -142,4 +144,7 @@ def _demand(written: list[str]) -> dict[str, int]:
             )
         name = profile_name(profile)
         asked[name] = asked.get(name, 0) + int(number)
-    return asked
+    try:
+        return asks_of(asked)
+    except InputError as err:
+        raise UsageError(err.what, tried=err.tried, todo=err.todo) from err

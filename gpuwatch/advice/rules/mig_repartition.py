@@ -5,23 +5,21 @@ See docs/rules/mig_repartition.md.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
 from gpuwatch.advice.commands import is_slurm
 from gpuwatch.advice.context import AdviceContext
 from gpuwatch.advice.mig_steps import steps
+from gpuwatch.advice.mig_worth import Part, confidence, evidence, facts_of, gpus_worth, members, told_counts
 from gpuwatch.advice.pricing import recoverable, severity
-from gpuwatch.advice.queries import instant
 from gpuwatch.advice.rule import RULES, Outcome, recommendation_id
 from gpuwatch.fit.feasible import Room, room
-from gpuwatch.fit.mig import geometry_of
-from gpuwatch.model.evaluation import Abstention, Confidence, Evidence, Recommendation, Risk, Scalar, Subject
+from gpuwatch.model.evaluation import Abstention, Recommendation, Risk, Subject
 from gpuwatch.model.jobs import Job
-from gpuwatch.model.mig import AskAnswer, DeviceLayout, MigPlan, MigSpot
+from gpuwatch.model.mig import AskAnswer, DeviceLayout, MigPlan
 from gpuwatch.placement.mig.after import node_after
 from gpuwatch.placement.mig.asks import TRAINING, joined
 from gpuwatch.placement.mig.devices import Limits, devices_of
@@ -29,10 +27,6 @@ from gpuwatch.placement.mig.exact import QUICK
 from gpuwatch.placement.mig.plan import plan_layouts
 
 _MOST_CHECKED = 40  # devices of one pool that are looked at one by one for whether they are needed
-_CONFIDENCE = 0.8
-_STARTS_UNTOLD = 0.7  # factor: the driver chooses the place, and may choose another
-_UNMEASURED = 0.8  # factor: whether a process uses a deleted instance was not measured
-_POD = "namespace,pod,uid,exported_namespace,exported_pod"  # whichever of them the scraper left
 
 
 class MigRepartition:
@@ -56,7 +50,7 @@ class MigRepartition:
                 abstentions=tuple(_abstains(job, "source_silent", f"{silent} did not answer") for job, _ in waiting)
             )
         kept_off = [job for job, _ in waiting if job.kind == TRAINING]
-        asks = joined((job, pool, _members(job)) for job, pool in waiting if job.kind != TRAINING)
+        asks = joined((job, pool, members(job)) for job, pool in waiting if job.kind != TRAINING)
         limits = Limits(idle_peak_ratio=context.settings.idle_peak_ratio)
         plan = plan_layouts(asks, *devices_of(context.booking, limits), effort=QUICK)
         found = [advice for part in _parts(plan) if (advice := _advice(part, plan, context)) is not None]
@@ -64,14 +58,6 @@ class MigRepartition:
         passed = [_abstains(job, "training", "training is kept off MIG") for job in kept_off]
         passed += [_why_not(answer, job) for answer in plan.answers for job in answer.ask.jobs if job not in helped]
         return Outcome(tuple(found), tuple(passed))
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What the plan changes in one pool."""
-
-    pool: str
-    layouts: tuple[DeviceLayout, ...]
 
 
 def _waiting(context: AdviceContext) -> Iterator[tuple[Job, str]]:
@@ -82,25 +68,21 @@ def _waiting(context: AdviceContext) -> Iterator[tuple[Job, str]]:
             yield from ((jobs[name], pool) for name in ids)
 
 
-def _members(job: Job) -> int:
-    return sum(member.node is None for member in job.members)
-
-
-def _parts(plan: MigPlan) -> list[_Part]:
+def _parts(plan: MigPlan) -> list[Part]:
     pools: dict[str, list[DeviceLayout]] = defaultdict(list)
     for layout in plan.devices:
         if layout.create:
             pools[layout.pool].append(layout)
-    return [_Part(pool, tuple(layouts)) for pool, layouts in sorted(pools.items())]
+    return [Part(pool, tuple(layouts)) for pool, layouts in sorted(pools.items())]
 
 
-def _advice(part: _Part, plan: MigPlan, context: AdviceContext) -> Recommendation | None:
+def _advice(part: Part, plan: MigPlan, context: AdviceContext) -> Recommendation | None:
     mine = {job for answer in plan.answers for job in answer.ask.jobs}
     part, unlocks = _needed(part, context, mine)
     if not unlocks:
         return None
     jobs = {job.id: job for job in context.snapshot.jobs if job.id in unlocks}
-    worth = recoverable(_worth(part, jobs, context), context.settings, no_watts="repartition_saves_no_energy")
+    worth = recoverable(gpus_worth(part, jobs, context), context.settings, no_watts="repartition_saves_no_energy")
     models = {layout.gpu_model for layout in part.layouts}
     nodes = tuple(dict.fromkeys(layout.node for layout in part.layouts))
     subject = Subject(
@@ -116,11 +98,11 @@ def _advice(part: _Part, plan: MigPlan, context: AdviceContext) -> Recommendatio
         id=recommendation_id(MigRepartition.id, subject),
         rule=MigRepartition.id,
         severity=severity(worth.gpu_hours_per_week, unlocks=len(unlocks)),
-        confidence=_confidence(part, context),
+        confidence=confidence(part, context),
         subject=subject,
         summary=(
             f"{part.pool}: cutting {len(part.layouts)} GPU(s) on {len(nodes)} node(s) anew lets {len(unlocks)} waiting "
-            f"job(s) start: {_told_counts(part)}"
+            f"job(s) start: {told_counts(part)}"
         ),
         recoverable=worth,
         risk=Risk(
@@ -129,117 +111,32 @@ def _advice(part: _Part, plan: MigPlan, context: AdviceContext) -> Recommendatio
             work_lost_seconds=0,
             basis="only instances that nobody holds are deleted",
         ),
-        facts=_facts(part, plan),
+        facts=facts_of(part, plan),
         commands=steps(part.layouts, slurm=all(is_slurm(job) for job in jobs.values())),
-        evidence=tuple(_evidence(part, context)),
+        evidence=tuple(evidence(part, context)),
         unlocks=unlocks,
         valid_until=context.snapshot.taken_at + timedelta(seconds=context.settings.recommendation_valid_seconds),
     )
 
 
-def _needed(part: _Part, context: AdviceContext, mine: set[str]) -> tuple[_Part, tuple[str, ...]]:
+def _needed(part: Part, context: AdviceContext, mine: set[str]) -> tuple[Part, tuple[str, ...]]:
     """The part without the devices that let nobody start, as where CPU lacks beside them; and who starts."""
 
     def starts(layouts: tuple[DeviceLayout, ...]) -> tuple[str, ...]:
-        return tuple(job for job in context.unlocked(_rooms(_Part(part.pool, layouts), context)) if job in mine)
+        return tuple(job for job in context.unlocked(_rooms(Part(part.pool, layouts), context)) if job in mine)
 
     layouts, unlocks = part.layouts, starts(part.layouts)
     for layout in part.layouts if unlocks and len(part.layouts) <= _MOST_CHECKED else ():
         fewer = tuple(each for each in layouts if each is not layout)
         if fewer and starts(fewer) == unlocks:
             layouts = fewer
-    return _Part(part.pool, layouts), unlocks
+    return Part(part.pool, layouts), unlocks
 
 
-def _rooms(part: _Part, context: AdviceContext) -> list[Room]:
+def _rooms(part: Part, context: AdviceContext) -> list[Room]:
     """The room on the pool's changed nodes after the plan."""
     nodes = dict.fromkeys(layout.node for layout in part.layouts)
     return [room(node_after(context.booking.nodes[name], part.layouts)) for name in nodes]
-
-
-def _worth(part: _Part, jobs: dict[str, Job], context: AdviceContext) -> dict[str | None, float]:
-    """Device share by model that the started jobs take of what is made; what is made beyond that is worth nothing."""
-    made: dict[str | None, float] = defaultdict(float)
-    instances = 0
-    for layout in part.layouts:
-        gpu = next(g for g in context.booking.nodes[layout.node].node.gpus if g.index == layout.gpu_index)
-        geometry = geometry_of(gpu)
-        for spot in layout.create:
-            profile = geometry.profile(spot.profile) if geometry else None
-            if geometry and profile:
-                made[layout.gpu_model] += profile.compute_slices / geometry.compute_slices
-                instances += 1
-    used = min(instances, sum(_members(job) * job.shape.gpus for job in jobs.values()))
-    return {model: share * used / instances for model, share in made.items()}
-
-
-def _confidence(part: _Part, context: AdviceContext) -> Confidence:
-    number, words = _CONFIDENCE, ["every layout is legal on its card and the jobs fit beside it in the booking"]
-    if any(spot.start is None for layout in part.layouts for spot in layout.create):
-        number *= _STARTS_UNTOLD
-        words.append("starts of the instances that stay are not told")
-    if any(_unmeasured(layout, context) for layout in part.layouts):
-        number *= _UNMEASURED
-        words.append("use of a deleted instance was not measured")
-    return Confidence(value=round(number, 2), basis="; ".join(words))
-
-
-def _unmeasured(layout: DeviceLayout, context: AdviceContext) -> bool:
-    gone = {spot.id for spot in layout.delete}
-    gpu = next(g for g in context.booking.nodes[layout.node].node.gpus if g.index == layout.gpu_index)
-    return any(i.id in gone and (i.activity is None or i.activity.peak_ratio is None) for i in gpu.mig_instances)
-
-
-def _facts(part: _Part, plan: MigPlan) -> dict[str, Scalar]:
-    lost = [layout for layout in part.layouts if layout.was_free]
-    facts: dict[str, Scalar] = {
-        "gpus_repartitioned": len(part.layouts),
-        "wholly_free_gpus_lost": len(lost),
-        "gpus_switched_to_mig": sum(layout.enable_mig for layout in part.layouts),
-        "idle_instances_in_the_way": ", ".join(
-            _named(layout, spot) for layout in part.layouts for spot in layout.delete
-        ),
-        "method": plan.method,
-    }
-    for at, layout in enumerate(part.layouts, 1):
-        made = ", ".join(_spot(spot) for spot in layout.create)
-        facts[f"layout_{at}"] = (
-            f"{layout.node} GPU {layout.gpu_index}: {made}; largest profile left {layout.largest_after or 'none'} "
-            f"(before {layout.largest_before or 'none'})"
-        )
-    return facts
-
-
-def _named(layout: DeviceLayout, spot: MigSpot) -> str:
-    return f"{layout.node} GPU {layout.gpu_index} instance {spot.id} ({_spot(spot)})"
-
-
-def _spot(spot: MigSpot) -> str:
-    return spot.profile if spot.start is None else f"{spot.profile} at {spot.start}"
-
-
-def _told_counts(part: _Part) -> str:
-    counts = Counter(spot.profile for layout in part.layouts for spot in layout.create)
-    return ", ".join(f"{count}x {profile}" for profile, count in sorted(counts.items()))
-
-
-def _evidence(part: _Part, context: AdviceContext) -> Iterator[Evidence]:
-    """Per profile, the pods of any pool that wait for it, from kube-state-metrics."""
-    at = instant(context.snapshot)
-    for profile in sorted({spot.profile for layout in part.layouts for spot in layout.create}):
-        resource = "nvidia_com_mig_" + profile.replace(".", "_").replace("+", "_").replace("-", "_")
-        asks = (
-            f'{{__name__=~"kube_pod_container_resource_requests|kube_pod_init_container_resource_requests",'
-            f'resource="{resource}",node=""}} @ {at} > 0'
-        )
-        waits = f"kube_pod_status_unschedulable @ {at} == 1"
-        query = f"count(count by ({_POD}) ({asks}) and on ({_POD}) count by ({_POD}) ({waits}))"
-        pods = sum(
-            _members(job)
-            for job in context.snapshot.jobs
-            if job.shape.mig_profile == profile and job.phase not in ("finished", "gated")
-        )
-        yield Evidence(query=query, value=float(pods), unit="pods")
 
 
 def _abstains(job: Job | str, reason: str, detail: str) -> Abstention:

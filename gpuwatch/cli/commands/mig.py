@@ -100,6 +100,7 @@ def _on_cluster(given: InputOptions, out: OutputOptions, asked: tuple[MigAsk, ..
 
     from gpuwatch.advice.commands import is_slurm
     from gpuwatch.advice.mig_steps import steps
+    from gpuwatch.cli.chatter import without_chatter
     from gpuwatch.cli.inputs import read_input
     from gpuwatch.cli.output import emit, finish, note, partial_reasons
     from gpuwatch.model.settings import AnalysisSettings
@@ -111,7 +112,8 @@ def _on_cluster(given: InputOptions, out: OutputOptions, asked: tuple[MigAsk, ..
     snapshot = read.snapshot()
     limits = replace(limits, idle_peak_ratio=(read.settings or AnalysisSettings()).idle_peak_ratio)
     asks, kept_off = (asked, ()) if asked else waiting_asks(snapshot, limits.allow_training)
-    found = replace(plan_for(snapshot, asks, limits), training_kept_off=kept_off)
+    with without_chatter():
+        found = replace(plan_for(snapshot, asks, limits), training_kept_off=kept_off)
     lines = steps(found.devices, snapshot.jobs, slurm=any(is_slurm(job) for job in snapshot.jobs))
     emit(mig_plan_report(found, lines, read.evaluation), out)
     if not asks:
@@ -120,11 +122,14 @@ def _on_cluster(given: InputOptions, out: OutputOptions, asked: tuple[MigAsk, ..
 
 
 def _on_empty(out: OutputOptions, asked: tuple[MigAsk, ...], model: str, count: int) -> None:
+    from gpuwatch.cli.chatter import without_chatter
     from gpuwatch.cli.output import emit, finish
     from gpuwatch.placement.mig.cluster import plan_for_empty
     from gpuwatch.render.reports.mig import mig_plan_report
 
-    emit(mig_plan_report(plan_for_empty(model, count, asked), (), None), out)
+    with without_chatter():
+        found = plan_for_empty(model, count, asked)
+    emit(mig_plan_report(found, (), None), out)
     finish(out, ())
 
 

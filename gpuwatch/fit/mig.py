@@ -14,7 +14,10 @@ from functools import lru_cache
 from gpuwatch.fit.booking import BookedNode, node_block_cause
 from gpuwatch.model.catalogue import MigGeometry, MigProfile, mig_geometry
 from gpuwatch.model.cluster import Gpu, MigInstance
+from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.units import MIB
+
+IDLE_PEAK_RATIO = AnalysisSettings().idle_peak_ratio  # where nobody sets another
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,8 +139,9 @@ def _placed(geometry: MigGeometry, instances: list[MigInstance], taken: Taken, f
                 yield (Slot(start, head.profile), *others)
 
 
-def idle_instances(booked: BookedNode, at: int) -> tuple[MigInstance, ...]:
-    """The instances of device `at` that could be deleted: nobody holds them, and their id is the driver's own.
+def idle_instances(booked: BookedNode, at: int, idle_peak_ratio: float = IDLE_PEAK_RATIO) -> tuple[MigInstance, ...]:
+    """The instances of device `at` that could be deleted: nobody holds them, none was measured busier than
+    `idle_peak_ratio` (somebody uses it whom the snapshot does not know), and their id is the driver's own.
 
     Where a hold on the node is a guess, every instance of its profile there may be the one that is held.
     """
@@ -146,8 +150,17 @@ def idle_instances(booked: BookedNode, at: int) -> tuple[MigInstance, ...]:
     return tuple(
         each
         for each in booked.node.gpus[at].mig_instances
-        if each.id not in held and each.profile not in doubtful and each.id.isdecimal()
+        if each.id not in held
+        and each.profile not in doubtful
+        and each.id.isdecimal()
+        and not _works(each, idle_peak_ratio)
     )
+
+
+def _works(instance: MigInstance, idle_peak_ratio: float) -> bool:
+    peak = instance.activity.peak_ratio if instance.activity else None
+    now = instance.telemetry.engine_active_ratio if instance.telemetry else None
+    return any(seen is not None and seen >= idle_peak_ratio for seen in (peak, now))
 
 
 def creatable(booked: BookedNode, at: int, profile: str, *, enable_mig: bool = False) -> tuple[int, ...]:

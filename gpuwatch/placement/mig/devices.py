@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from gpuwatch.fit.booking import BookedNode, Booking, node_block_cause
-from gpuwatch.fit.mig import arrangements, geometry_of, idle_instances
+from gpuwatch.fit.mig import IDLE_PEAK_RATIO, arrangements, geometry_of, idle_instances
 from gpuwatch.model.catalogue import MigGeometry, card, mig_geometry
 from gpuwatch.model.cluster import Gpu, MigInstance
 from gpuwatch.model.jobs import Job
@@ -22,7 +22,9 @@ class Limits:
     pools: tuple[str, ...] = ()  # empty: any
     include_busy: bool = False  # devices that jobs hold whole may be drained
     allow_training: bool = False
-    idle_peak_ratio: float = 0.01  # an instance that nobody holds and that was busier than this is in use all the same
+    idle_peak_ratio: float = (
+        IDLE_PEAK_RATIO  # an instance that nobody holds and that was busier than this is in use all the same
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def _whole_holders(booked: BookedNode, at: int) -> list[Job]:
 
 def _device(booked: BookedNode, at: int, geometry: MigGeometry, limits: Limits) -> Device:
     gpu = booked.node.gpus[at]
-    idle = tuple(each for each in idle_instances(booked, at) if not _works(each, limits))
+    idle = idle_instances(booked, at, limits.idle_peak_ratio)
     names = {each.id for each in idle}
     return Device(
         node=booked.node.name,
@@ -140,13 +142,6 @@ def _device(booked: BookedNode, at: int, geometry: MigGeometry, limits: Limits) 
         enable_mig=not gpu.mig_enabled,
         drain=tuple(sorted(job.id for job in _whole_holders(booked, at))),
     )
-
-
-def _works(instance: MigInstance, limits: Limits) -> bool:
-    """Activity without a holder: somebody uses it whom the snapshot does not know."""
-    peak = instance.activity.peak_ratio if instance.activity else None
-    now = instance.telemetry.engine_active_ratio if instance.telemetry else None
-    return any(seen is not None and seen >= limits.idle_peak_ratio for seen in (peak, now))
 
 
 def _holders(booked: BookedNode, at: int, gpu: Gpu) -> tuple[tuple[str, tuple[str, ...]], ...]:

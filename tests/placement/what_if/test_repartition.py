@@ -8,13 +8,13 @@ import pytest
 
 from gpuwatch.fit.booking import book
 from gpuwatch.fit.columns import columns_of
-from gpuwatch.model.cluster import Gpu, MigInstance
+from gpuwatch.model.cluster import Gpu, MigInstance, Telemetry
 from gpuwatch.model.jobs import DeviceShare, Member
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.placement.what_if.answer import place_what_if
 from gpuwatch.placement.what_if.repartition import Repartition
-from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
+from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot, busy, idle
 
 SLICES = {"1g.10gb": (1, 1), "2g.20gb": (2, 2), "3g.40gb": (3, 4), "7g.80gb": (7, 8)}
 
@@ -62,6 +62,16 @@ def instances(gpus: list[Gpu], jobs, profile: str) -> int:
 )
 def test_instances_that_idle_slices_could_become(gpus, jobs, profile, count):
     assert instances(gpus, jobs, profile) == count
+
+
+def test_an_instance_that_works_without_a_known_holder_stays():
+    whole = cut(0, ("7g.80gb", 0))
+    assert instances([whole], [], "1g.10gb") == 7
+    for seen in ({"activity": busy()}, {"telemetry": Telemetry(engine_active_ratio=0.4)}):
+        works = replace(whole, mig_instances=(replace(whole.mig_instances[0], **seen),))
+        assert instances([works], [], "1g.10gb") == 0
+    quiet = replace(whole, mig_instances=(replace(whole.mig_instances[0], activity=idle()),))
+    assert instances([quiet], [], "1g.10gb") == 7
 
 
 def test_other_models_and_sick_devices_give_none():

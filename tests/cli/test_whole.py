@@ -82,9 +82,11 @@ def test_commands_read_a_running_daemon(run: Run, demo_url: str) -> None:
     assert len(json.loads(ended.out)["items"]) >= 5
     placed = run("place", "--server", demo_url, "--gpus", "1", "--cpu", "8", "--memory", "16GiB", "-o", "json")
     assert json.loads(placed.out)["feasible"] is True
-    refused = run("place", "--server", demo_url, "--gpus", "100001")
+    refused = run("place", "--server", demo_url, "--gpus", "1", "--policy", "none")
     assert refused.code == 1
     assert "answered 422" in refused.err
+    assert "to do: choose one of: best_fit," in refused.err
+    assert run("place", "--server", demo_url, "--gpus", "100001").code == 2
     counts = json.loads(run("doctor", "--server", demo_url, "--reconcile", "-o", "json").out)
     assert counts["counts"]["GPUs"] == counts["waterfall"][0]["installed"]
     assert run("forecast", "--server", demo_url, "--kind", "all", "--strict").code == 0

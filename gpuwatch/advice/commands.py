@@ -125,9 +125,10 @@ def move(job: Job, target: str) -> tuple[Command, ...]:
     note = f"expected to start on {target}; {_NOTE}"
     if is_slurm(job):
         nodes = shlex.quote(",".join(sorted({m.node for m in job.members if m.node is not None})))
-        steps = (
+        steps = (  # held first: Slurm sets the nodes of a job only while it waits
+            (f"scontrol requeuehold {job.id}", f"scontrol release {job.id}"),
             (f"scontrol update JobId={job.id} ExcNodeList={nodes}", f"scontrol update JobId={job.id} ExcNodeList="),
-            (f"scontrol requeue {job.id}", f"scontrol hold {job.id}"),
+            (f"scontrol release {job.id}", f"scontrol hold {job.id}"),
         )
         return tuple(Command(run=run, undo=undo, note=note) for run, undo in steps)
     if job.owner:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpuwatch.advice import commands
 from gpuwatch.advice.context import AdviceContext
+from gpuwatch.advice.move_lines import lines
 from gpuwatch.advice.risks import stop_risk
 from gpuwatch.model.plan import MoveCost, RebalancePlan
 from gpuwatch.model.snapshot import ClusterSnapshot
@@ -30,8 +30,11 @@ def move_costs(context: AdviceContext) -> dict[str, MoveCost]:
 def with_commands(plan: RebalancePlan, snapshot: ClusterSnapshot) -> RebalancePlan:
     """The plan with the lines that a person runs for each move, each with its undo. A start needs none."""
     jobs = {job.id: job for job in snapshot.jobs}
+    takes_work = {node.name: node.takes_work for node in plan.nodes_before}
     steps = tuple(
-        replace(step, commands=commands.move(jobs[step.job], step.target)) if step.kind == "move" else step
+        replace(step, commands=lines(step, jobs[step.job], takes_work.get(step.source or "", False)))
+        if step.kind == "move"
+        else step
         for step in plan.steps
     )
     return replace(plan, steps=steps)

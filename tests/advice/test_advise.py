@@ -126,7 +126,11 @@ def test_slurm_jobs_get_slurm_lines():
     job = a_job("x", "n1", [0])
     slurm = type(job)(**{f: getattr(job, f) for f in job.__dataclass_fields__} | {"id": "4711"})
     assert stop(slurm, 1)[0].run == "scontrol requeuehold 4711"
-    assert move(slurm, "n2")[0].run == "scontrol update JobId=4711 ExcNodeList=n1"
+    assert [line.run for line in move(slurm, "n2")] == [
+        "scontrol requeuehold 4711",
+        "scontrol update JobId=4711 ExcNodeList=n1",
+        "scontrol release 4711",
+    ]
     assert mark(slurm, "idle", "a b")[0].run == "scontrol update JobId=4711 AdminComment='gpuwatch idle: a b'"
 
 

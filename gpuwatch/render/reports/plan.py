@@ -129,7 +129,9 @@ def _verdict_sentences(verdict: PlanVerdict) -> list[str]:
         refused = sum(each.verdict == "refused" for each in verdict.steps)
         out = [
             f"The plan no longer stands: {refused} of {len(verdict.steps)} steps are refused.",
-            f"Its first {verdict.sound_steps} steps stand; make a new plan for the rest.",
+            f"Its first {verdict.sound_steps} steps stand; make a new plan for the rest."
+            if verdict.sound_steps
+            else "None of it can be done as planned; make a new plan.",
         ]
     if verdict.changed_nodes:
         out.append(f"Nodes that it touches and that have changed since: {', '.join(verdict.changed_nodes)}.")
@@ -151,13 +153,14 @@ def _sentences(plan: RebalancePlan) -> list[str]:
     ]
     if plan.method in _METHODS:
         out.append(_METHODS[plan.method])
+    elif plan.optimality_gap_ratio == 0:
+        out.append("No plan does better under these limits: exact optimization found no better end state.")
     elif plan.optimality_gap_ratio is not None:
-        out.append(f"The best end state that could exist is worth at most {_percent(plan)} more than this plan's.")
+        out.append(
+            f"It misses {100 * plan.optimality_gap_ratio:.1f}% of what the best end state is worth; "
+            "that one may be out of reach by moves in order."
+        )
     return out
-
-
-def _percent(plan: RebalancePlan) -> str:
-    return f"{100 * (plan.optimality_gap_ratio or 0.0):.1f}%"
 
 
 def _free(free: int, stranded: float, index: float | None) -> str:
@@ -190,7 +193,7 @@ def _command_lines(plan: RebalancePlan) -> list[str]:
     out = []
     for step in plan.steps:
         if step.kind == "start":
-            out.append(f"# step {step.order}: the scheduler starts {step.job} on {step.target}")
+            out.append(f"# step {step.order}: nothing to run; {step.job} is expected to start on {step.target} now")
         for each in step.commands:
             out += [f"# step {step.order}: {each.note}", each.run, f"# undo: {each.undo}"]
     return out

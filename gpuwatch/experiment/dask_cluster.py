@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any
@@ -12,6 +13,7 @@ from gpuwatch.errors import GpuwatchError, MissingExtraError, SourceError
 from gpuwatch.experiment.task import Task
 from gpuwatch.experiment.workers import Done, in_parallel, joblib_or_error
 
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx|ucxx)://)?(\[[0-9A-Fa-f:.]+(%\w+)?\]|[^\s:/\[\]]+):[0-9]{1,5}")
 _CONNECT_SECONDS, _WORKER_SECONDS = 5.0, 15.0
 
 
@@ -39,6 +41,17 @@ def run_dask(tasks: Sequence[Task], scheduler: str) -> Generator[Done]:
             ) from err
 
 
+def _check(scheduler: str) -> None:
+    """A client that cannot make sense of its address is not closed cleanly, and says so for itself at the end."""
+    if not _ADDRESS.fullmatch(scheduler):
+        raise SourceError(
+            f"no Dask scheduler answers at {scheduler}: it is no address",
+            tried="reading it as SCHEME://HOST:PORT or HOST:PORT",
+            todo="give the address that the scheduler prints, for example tcp://127.0.0.1:8786",
+            code="unreachable",
+        )
+
+
 @contextlib.contextmanager
 def _client(scheduler: str) -> Iterator[Any]:
     try:
@@ -47,6 +60,7 @@ def _client(scheduler: str) -> Iterator[Any]:
         raise MissingExtraError(
             "--backend dask needs dask.distributed", todo="pip install 'gpuwatch-stack[dask]'"
         ) from err
+    _check(scheduler)
     _hush("distributed")
     connect: Any = distributed.Client
     try:

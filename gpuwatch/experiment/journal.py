@@ -70,7 +70,10 @@ class Journal:
 
     def _read(self) -> None:
         assert self._file is not None
-        text = self._file.read()
+        try:
+            text = self._file.read()
+        except OSError as err:
+            raise InputError(f"cannot read {self.path}: {err.strerror}", todo=_ANOTHER) from err
         *lines, torn = text.split(b"\n")
         for number, line in enumerate(lines, start=1):
             self._take(number, line)

@@ -65,7 +65,8 @@ def in_parallel(
     try:
         with starting:
             results = pool(call(at, task) for at, task in enumerate(tasks))
-        yield from results
+        for result in results:  # noqa: UP028  "yield from" would close them before warnings are held back
+            yield result
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that some results were not used is what closing means

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
+from typing import TypeVar
 
+from gpuwatch.model.churn import ChurnRun
 from gpuwatch.model.replay import CPU_ONLY, SHARE, ReplayPoint, ReplayRun
 from gpuwatch.model.values import value
+
+Run = TypeVar("Run", ReplayRun, ChurnRun)
 
 FRAGMENT_PERCENTS = (40, 80, 95)  # arrived demand at which the published study tells the fragment ratio
 # A policy that admits this much less of the largest jobs than another, and allocates more, has bought its gain there.
@@ -83,7 +87,7 @@ class MeanCurve:
 
 def summarize(runs: Iterable[ReplayRun]) -> tuple[PolicySummary, ...]:
     """One summary for each policy and workload, in the order in which they first come."""
-    summaries = [_summary(group) for group in _groups(runs)]
+    summaries = [_summary(group) for group in groups_of(runs)]
     by_workload: dict[str, list[PolicySummary]] = {}
     for each in summaries:
         by_workload.setdefault(each.workload, []).append(each)
@@ -92,7 +96,7 @@ def summarize(runs: Iterable[ReplayRun]) -> tuple[PolicySummary, ...]:
 
 def mean_curves(runs: Iterable[ReplayRun]) -> tuple[MeanCurve, ...]:
     """The mean curve of each policy and workload, in the order in which they first come."""
-    return tuple(_curve(group) for group in _groups(runs))
+    return tuple(_curve(group) for group in groups_of(runs))
 
 
 def size_order(size: str) -> tuple[int, int]:
@@ -121,8 +125,9 @@ def spread(measures: Iterable[float | None]) -> Spread | None:
     return Spread(mean=fmean(known), deviation=stdev(known) if len(known) > 1 else None, runs=len(known))
 
 
-def _groups(runs: Iterable[ReplayRun]) -> list[list[ReplayRun]]:
-    groups: dict[tuple[str, str], list[ReplayRun]] = {}
+def groups_of(runs: Iterable[Run]) -> list[list[Run]]:
+    """The runs of one policy on one workload together, in the order in which they first come."""
+    groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.workload, run.policy), []).append(run)
     return list(groups.values())

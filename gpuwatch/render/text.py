@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 from gpuwatch.model.units import decimal
-from gpuwatch.render.report import Cell, Column
+from gpuwatch.render.report import Cell, Column, Row
 
 DASH = "-"
 
@@ -44,6 +45,12 @@ def number(amount: float, digits: int | None = None) -> str:
 
 def is_number(cell: Cell) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def stands_right(column: Column, rows: Iterable[Row]) -> bool:
+    """Numbers stand to the right, and so do the dashes of a measure that no row knows."""
+    cells = [cell for row in rows if (cell := row.get(column.key)) is not None]
+    return any(map(is_number, cells)) or (column.digits is not None and not cells)
 
 
 def display_width(text: str) -> int:

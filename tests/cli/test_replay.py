@@ -12,12 +12,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpuwatch.placement.kernels import jit
+from gpuwatch.placement.replay import field_of, replay_arrivals
+from gpuwatch.traces.trace_format import read_trace
 from tests.cli.conftest import Run
 from tests.experiment.small_trace import NOT_COMPILED, small_trace
 from tests.servers import free_port, wait_for
@@ -87,10 +90,31 @@ def test_without_numba_it_runs_the_same_and_says_why_it_is_slow(
     run: Run, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fast = run("replay", trace, *FEW, "-o", "json")
-    monkeypatch.setattr(jit, "available", lambda: False)
+    monkeypatch.setattr(jit, "lacking", lambda: "numba is not installed")
     plain = run("replay", trace, *FEW, "-o", "json")
     assert plain.err.startswith("note: numba is not installed")
     assert timeless(plain.out) == timeless(fast.out)
+
+
+def test_a_numba_that_does_not_load_is_as_good_as_none(
+    run: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "numba.py").write_text("raise ImportError('Numba needs an older NumPy')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.setattr(jit, "lacking", jit.lacking.__wrapped__)  # what is known of the real one stays known
+    ended = run("replay", trace, *FEW)
+    assert ended.code == 0
+    assert ended.err.startswith("note: numba does not load (Numba needs an older NumPy), so runs are slow")
+
+
+def test_the_largest_seed_runs_in_every_form(trace: Path) -> None:
+    field = field_of(read_trace(trace, "default"))
+    plain, scalar = (
+        replay_arrivals(field, "random", seed=2**32 - 1 + 100_000, inflate=1.3, compiled=compiled)
+        for compiled in (False, True)
+    )
+    assert replace(plain, seconds=0.0) == replace(scalar, seconds=0.0)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +128,8 @@ def test_without_numba_it_runs_the_same_and_says_why_it_is_slow(
         (("--scheduler", "tcp://127.0.0.1:1"), "does nothing with --backend local"),
         (("--backend", "dask", "--scheduler", "x", "--jobs", "2"), "--jobs does nothing with --backend dask"),
         (("--seeds", "0"), "--seeds"),
+        (("--seeds", "1000000"), "--seeds"),
+        (("--first-seed", "4294967296"), "--first-seed"),
         (("--jobs", "0"), "--jobs"),
         (("--inflate", "-1"), "--inflate"),
         (("--inflate", "nan"), "inflate"),

@@ -19,7 +19,7 @@ from gpuwatch.experiment.task import Task, run_task
 from gpuwatch.experiment.workers import Done, run_local
 from tests.experiment.small_trace import NOT_COMPILED, small_tasks, small_trace
 from tests.experiment.test_task import without_time
-from tests.processes import printed
+from tests.processes import python
 from tests.servers import free_port
 
 
@@ -28,7 +28,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_cluster, "_WORKER_SECONDS", 0.5)
 
 
-ADDRESSES = ("tcp://127.0.0.1:{port}", "127.0.0.1:{port}", "nonsense://x", "tcp://", "::::")
+ADDRESSES = ("tcp://127.0.0.1:{port}", "localhost", "127.0.0.1:{port}", "nonsense://x", "tcp://", "::::")
 ASK = """
 from gpuwatch.errors import SourceError
 from gpuwatch.experiment import dask_cluster
@@ -44,8 +44,9 @@ for address in {addresses!r}:
 def test_a_scheduler_that_does_not_answer_is_told_within_seconds() -> None:
     # In a process of its own: a client that could not connect leaves its loop behind.
     addresses = [address.format(port=free_port()) for address in ADDRESSES]
-    told = printed(ASK.format(addresses=addresses)).splitlines()
-    assert told == ["unreachable 3 0 True"] * len(addresses)
+    done = python(ASK.format(addresses=addresses))
+    assert done.stdout.splitlines() == ["unreachable 3 0 True"] * len(addresses)
+    assert (done.returncode, done.stderr) == (0, "")  # nor does the library complain at the end
 
 
 @contextlib.contextmanager

@@ -198,6 +198,11 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
         assert caught.value.todo
 
 
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        known(Path("/proc/self/mem"), small_tasks(tmp_path))  # a plain file that gives an I/O error
+
+
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = small_tasks(tmp_path)
     result = run_task(tasks[0])

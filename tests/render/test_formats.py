@@ -76,6 +76,18 @@ def test_numbers_are_aligned_to_the_right_under_a_header_with_the_unit() -> None
     assert lines[1:] == ["Name         N", "        [GPUs]", "a            5", "bb    12,345.5"]
 
 
+def test_a_measure_that_no_row_knows_stands_under_its_unit() -> None:
+    columns = (Column("name", "Name"), Column("n", "Allocated", "%", digits=1), Column("at", "At", "UTC"))
+    table = Table(title="T", columns=columns, rows=({"name": "a", "n": None, "at": None},))
+    lines = printed("table", small(sections=(table,))).splitlines()
+    assert [line.rstrip() for line in lines[1:]] == [
+        "Name  Allocated  At",
+        "            [%]  [UTC]",
+        "a             -  -",
+    ]
+    assert "| --- | ---: | --- |" in printed("md", small(sections=(table,)))
+
+
 def test_color_is_only_where_it_was_asked_for() -> None:
     report = every_report()["recommend"]
     assert "\x1b" not in printed("table", report)

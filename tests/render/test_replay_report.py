@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 from gpuwatch.placement.replay_summary import mean_curves, summarize
 from gpuwatch.render.report import FORMATS, Report, Style
@@ -37,6 +38,20 @@ def test_the_tables_tell_means_deviations_and_who_pays() -> None:
     told = "default: greedy allocates more than careful, and admits 45.0 points fewer of the jobs of 8 GPUs."
     assert told in text
     assert "Means over 2 seeds (42 to 43)" in text
+
+
+def test_one_run_is_no_mean() -> None:
+    text = FORMATS.get("table")(replay_report(RUNS[:1], summarize(RUNS[:1]), mean_curves(RUNS[:1])), Style())
+    assert "Seed 42; " in text
+    assert "eans over" not in text
+
+
+def test_a_list_of_which_no_job_came_is_told() -> None:
+    nobody = replace(a_run(allocated=(None, None), admitted={}), arrivals=0, curve=())
+    runs = (nobody, replace(nobody, policy="best_fit"))
+    text = FORMATS.get("table")(replay_report(runs, summarize(runs), mean_curves(runs)), Style())
+    assert "default: no job came in 2 of its runs." in text
+    assert "Admitted by job size" not in text
 
 
 def test_wide_adds_every_deviation_and_some_points_of_the_curves() -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _EXPERIMENT, _RUNNING = "What is run", "How it is run"
 _ALL = "all"
+_MOST_SEEDS = 100_000
+_LAST_SEED = 2**32 - 1  # chance mixes seeds in 64 bits, where larger ones would not stay equal in every form
 _BACKENDS = ("local", "dask")
 
 
@@ -63,11 +65,19 @@ def replay(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", metavar="N", min=1, help="Runs of each.", rich_help_panel=_EXPERIMENT)
+        int,
+        typer.Option("--seeds", metavar="N", min=1, max=_MOST_SEEDS, help="Runs of each.", rich_help_panel=_EXPERIMENT),
     ] = 10,
     first_seed: Annotated[
         int,
-        typer.Option("--first-seed", metavar="N", min=0, help="Seed of the first run.", rich_help_panel=_EXPERIMENT),
+        typer.Option(
+            "--first-seed",
+            metavar="N",
+            min=0,
+            max=_LAST_SEED,
+            help="Seed of the first run.",
+            rich_help_panel=_EXPERIMENT,
+        ),
     ] = 42,
     resume: Annotated[
         Path | None,
@@ -177,8 +187,8 @@ def _run(tasks: Sequence[Task], workers: Workers, resume: Path | None, out: Outp
     from gpuwatch.experiment.journal import Journal
     from gpuwatch.placement.kernels import jit
 
-    if not jit.available():
-        note("numba is not installed, so runs are slow; pip install 'gpuwatch-stack[replay]' makes them fast", out)
+    if lacking := jit.lacking():
+        note(f"{lacking}, so runs are slow; pip install 'gpuwatch-stack[replay]' makes them fast", out)
     finished = 0
     try:
         with (
@@ -193,11 +203,20 @@ def _run(tasks: Sequence[Task], workers: Workers, resume: Path | None, out: Outp
 
             return run_tasks(tasks, workers, journal, told)
     except BaseException:
-        if resume is None and finished:
-            note(f"{finished} of {len(tasks)} runs were finished and are lost; --resume FILE would keep them", out)
-        elif finished:
-            note(f"{finished} of {len(tasks)} runs are kept in {resume}; the same command goes on from there", out)
+        if finished:
+            note(_left(finished, tasks, resume), out)
         raise
+
+
+def _left(finished: int, tasks: Sequence[Task], resume: Path | None) -> str:
+    """What an experiment leaves that did not come to its end."""
+    from gpuwatch.experiment.journal import Journal
+
+    if resume is None:
+        return f"{finished} of {len(tasks)} runs were finished and are lost; --resume FILE would keep them"
+    with Journal(resume, tasks) as journal:  # read again: the last one may have been written and not been told
+        kept = len(journal.known)
+    return f"{kept} of {len(tasks)} runs are kept in {resume}; the same command goes on from there"
 
 
 def _refuse(what: str, todo: str) -> NoReturn:

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from gpuwatch.model.churn import GANG, ChurnPoint, ChurnRun, ChurnSize
 from gpuwatch.model.values import value
-from gpuwatch.placement.replay_summary import Spread, size_order, spread
+from gpuwatch.placement.replay_summary import Spread, groups_of, size_order, spread
 
 
 @value
@@ -51,7 +51,7 @@ class MeanChurnCurve:
 
 def summarize_churn(runs: Iterable[ChurnRun]) -> tuple[ChurnSummary, ...]:
     """One summary for each policy and workload, in the order in which they first come."""
-    return tuple(_summary(group) for group in _groups(runs))
+    return tuple(_summary(group) for group in groups_of(runs))
 
 
 def mean_churn_curves(runs: Iterable[ChurnRun]) -> tuple[MeanChurnCurve, ...]:
@@ -62,20 +62,13 @@ def mean_churn_curves(runs: Iterable[ChurnRun]) -> tuple[MeanChurnCurve, ...]:
             policy=group[0].policy,
             points=tuple(_mean(points) for points in zip(*(run.curve for run in group), strict=True)),
         )
-        for group in _groups(runs)
+        for group in groups_of(runs)
     )
 
 
 def size_rank(size: str) -> tuple[int, int]:
     """Sorts sizes as replays do, gangs last."""
     return (3, 0) if size == GANG else size_order(size)
-
-
-def _groups(runs: Iterable[ChurnRun]) -> list[list[ChurnRun]]:
-    groups: dict[tuple[str, str], list[ChurnRun]] = {}
-    for run in runs:
-        groups.setdefault((run.workload, run.policy), []).append(run)
-    return list(groups.values())
 
 
 def _summary(runs: Sequence[ChurnRun]) -> ChurnSummary:

@@ -18,9 +18,21 @@ def kernel(function: F) -> F:
     return function
 
 
+@cache
+def lacking() -> str:
+    """Why nothing can be compiled; "" where numba works. One that does not suit the NumPy installed fails on import."""
+    if find_spec("numba") is None:
+        return "numba is not installed"
+    try:
+        import numba  # noqa: F401
+    except ImportError as err:
+        return f"numba does not load ({str(err).splitlines()[0] if str(err) else type(err).__name__})"
+    return ""
+
+
 def available() -> bool:
-    """Whether numba is installed."""
-    return find_spec("numba") is not None
+    """Whether kernels can be compiled."""
+    return not lacking()
 
 
 def switched_off() -> bool:

@@ -6,7 +6,7 @@ import re
 from functools import singledispatch
 
 from gpuwatch.render.report import FORMATS, Chart, Lines, Plot, Report, Section, Style, Table, columns_of, sampled
-from gpuwatch.render.text import cell_text, clean, is_number, number
+from gpuwatch.render.text import cell_text, clean, number, stands_right
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~])")
 
@@ -37,7 +37,7 @@ def _(section: Table, wide: bool) -> list[str]:
     if not section.rows:
         return [*_heading(section.title), f"_{escape(section.empty)}_"]
     columns = columns_of(section, wide)
-    right = [any(is_number(row.get(column.key)) for row in section.rows) for column in columns]
+    right = [stands_right(column, section.rows) for column in columns]
     return [
         *_heading(section.title),
         _row([column.header for column in columns]),

@@ -6,7 +6,7 @@ from functools import singledispatch
 from html import escape as html_escape
 
 from gpuwatch.render.report import FORMATS, Chart, Column, Lines, Plot, Report, Section, Style, Table, columns_of
-from gpuwatch.render.text import cell_text, clean, is_number, number
+from gpuwatch.render.text import cell_text, clean, number, stands_right
 
 _CSS = """
 :root{color-scheme:light dark}
@@ -56,7 +56,7 @@ def _(section: Table, wide: bool) -> str:
     if not section.rows:
         return f"{_heading(section.title)}<p>{escape(section.empty)}</p>"
     columns = columns_of(section, wide)
-    numeric = {column.key for column in columns if any(is_number(row.get(column.key)) for row in section.rows)}
+    numeric = {column.key for column in columns if stands_right(column, section.rows)}
     head = "".join(f"<th{_class(column, numeric)}>{_header(column)}</th>" for column in columns)
     rows = "\n".join(
         "<tr>" + "".join(_cell(row.get(column.key), column, numeric) for column in columns) + "</tr>"

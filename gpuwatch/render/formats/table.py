@@ -18,7 +18,7 @@ from gpuwatch.render.report import (
     columns_of,
     sampled,
 )
-from gpuwatch.render.text import cell_text, clean, display_width, is_number, number, pad
+from gpuwatch.render.text import cell_text, clean, display_width, number, pad, stands_right
 
 _GAP = "  "
 _BAR_WIDTH = 40
@@ -54,7 +54,7 @@ def _(section: Table, style: Style) -> list[str]:
     below = _below(section, columns, style.width)
     beside = tuple(column for column in columns if column not in below)
     cells = [[cell_text(row.get(column.key), column) for column in beside] for row in section.rows]
-    right = [any(is_number(row.get(column.key)) for row in section.rows) for column in beside]
+    right = [stands_right(column, section.rows) for column in beside]
     widths = _fit(_widths(cells, beside), beside, style.width)
     out = [*head, _line([column.title for column in beside], widths, right)]
     if any(column.unit for column in beside):

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gpuwatch.model.churn import GANG, ChurnPoint, ChurnRun
-from gpuwatch.model.replay import CPU_ONLY, SHARE
+from gpuwatch.model.churn import ChurnPoint, ChurnRun
 from gpuwatch.model.units import HOUR_SECONDS, MILLI
 from gpuwatch.placement.churn.settings import DEFAULT_LOAD, ChurnSettings
 from gpuwatch.placement.churn.summary import ChurnSummary, MeanChurnCurve, SizeSpread, size_rank
-from gpuwatch.placement.replay_summary import Spread
 from gpuwatch.render.plain import plain
 from gpuwatch.render.report import Cell, Column, Curve, Lines, Plot, Report, Row, Table
+from gpuwatch.render.reports.replay_parts import NAMES, over_seeds, size_title, spread_cells
 from gpuwatch.render.text import number
 
-_NAMES = (Column("workload", "Workload"), Column("policy", "Policy"))
-_SIZE_TITLES = {CPU_ONLY: "CPU only", SHARE: "share", GANG: "gang"}
 _MINUTE_SECONDS = 60
 # Of one run, in the document and in csv: what a program may want beside the curve and the sizes.
 _COUNTS = ("initial", "arrived", "finished", "running", "waiting", "never_started", "refused")
@@ -42,8 +39,7 @@ def churn_report(
         sections=(
             Lines(title="", lines=tuple(_sentences(runs, trace, settings))),
             Table(title="Utilization and waiting", columns=_capacity_columns(), rows=_capacity_rows(summaries)),
-            Table(title="Wait until started, by job size", columns=_wait_columns(sizes), rows=_wait_rows(summaries)),
-            Table(title="Started, by job size", columns=_started_columns(sizes), rows=_started_rows(summaries)),
+            *_by_size(summaries, sizes),
             *_plots(curves),
         ),
         flat=_flat(runs),
@@ -62,8 +58,7 @@ def _sentences(runs: Sequence[ChurnRun], trace: str, settings: ChurnSettings) ->
         return
     yield _times(trace, settings)
     yield _order(settings)
-    first, seeds = runs[0], {run.seed for run in runs}
-    over = f"seed {min(seeds)}" if len(seeds) == 1 else f"means over {len(seeds)} seeds ({min(seeds)} to {max(seeds)})"
+    first, over = runs[0], over_seeds(run.seed for run in runs)
     yield (
         f"Measured from {_hours(first.warm_up_seconds)} to {_hours(first.span_seconds)} h; {over};"
         " ± is the standard deviation of the sample."
@@ -128,7 +123,7 @@ def _measure(key: str, title: str, unit: str, digits: int, *, wide: bool = False
 def _capacity_columns() -> tuple[Column, ...]:
     used, used_deviation = _measure("used", "Allocated", "%", 2)
     return (
-        *_NAMES,
+        *NAMES,
         Column("runs", "Runs"),
         *_measure("load", "Offered", "%", 1, wide=True),
         used,
@@ -148,26 +143,33 @@ def _capacity_rows(summaries: Iterable[ChurnSummary]) -> tuple[Row, ...]:
             "workload": each.workload,
             "policy": each.policy,
             "runs": each.runs,
-            **_cells("load", each.offered_load_ratio, 100),
-            **_cells("used", each.utilization_ratio, 100),
-            **_cells("fragment", each.fragment_ratio, 100),
-            **_cells("waiting", each.waiting_milligpu, 1 / MILLI),
-            **_cells("stuck", each.stuck_milligpu, 1 / MILLI),
-            **_cells("preempted", each.preempted_jobs, 1),
-            **_cells("lost", each.lost_gpu_hours, 1),
-            **_cells("seconds", each.seconds, 1),
+            **spread_cells("load", each.offered_load_ratio, 100),
+            **spread_cells("used", each.utilization_ratio, 100),
+            **spread_cells("fragment", each.fragment_ratio, 100),
+            **spread_cells("waiting", each.waiting_milligpu, 1 / MILLI),
+            **spread_cells("stuck", each.stuck_milligpu, 1 / MILLI),
+            **spread_cells("preempted", each.preempted_jobs, 1),
+            **spread_cells("lost", each.lost_gpu_hours, 1),
+            **spread_cells("seconds", each.seconds, 1),
         }
         for each in summaries
     )
 
 
+def _by_size(summaries: Sequence[ChurnSummary], sizes: Sequence[str]) -> Iterable[Table]:
+    if not sizes:
+        return
+    yield Table(title="Wait until started, by job size", columns=_wait_columns(sizes), rows=_wait_rows(summaries))
+    yield Table(title="Started, by job size", columns=_started_columns(sizes), rows=_started_rows(summaries))
+
+
 def _wait_columns(sizes: Iterable[str]) -> tuple[Column, ...]:
-    columns = [*_NAMES]
+    columns = [*NAMES]
     for size in sizes:
         columns += [
-            Column(f"{size}_p50", f"{_title(size)} p50", "min", digits=1, wide=True),
-            Column(f"{size}_p95", f"{_title(size)} p95", "min", digits=1),
-            Column(f"{size}_max", f"{_title(size)} max", "min", digits=1, wide=True),
+            Column(f"{size}_p50", f"{size_title(size)} p50", "min", digits=1, wide=True),
+            Column(f"{size}_p95", f"{size_title(size)} p95", "min", digits=1),
+            Column(f"{size}_max", f"{size_title(size)} max", "min", digits=1, wide=True),
         ]
     return tuple(columns)
 
@@ -181,14 +183,14 @@ def _wait_rows(summaries: Iterable[ChurnSummary]) -> tuple[Row, ...]:
 
 
 def _started_columns(sizes: Iterable[str]) -> tuple[Column, ...]:
-    columns = [*_NAMES]
+    columns = [*NAMES]
     for size in sizes:
-        columns += _measure(f"started_{size}", _title(size), "%", 1)
+        columns += _measure(f"started_{size}", size_title(size), "%", 1)
     return tuple(columns)
 
 
 def _started_rows(summaries: Iterable[ChurnSummary]) -> tuple[Row, ...]:
-    return _size_rows(summaries, lambda size: _cells(f"started_{size.size}", size.started_ratio, 100))
+    return _size_rows(summaries, lambda size: spread_cells(f"started_{size.size}", size.started_ratio, 100))
 
 
 def _size_rows(summaries: Iterable[ChurnSummary], cells: Callable[[SizeSpread], dict[str, Cell]]) -> tuple[Row, ...]:
@@ -200,17 +202,6 @@ def _size_rows(summaries: Iterable[ChurnSummary], cells: Callable[[SizeSpread], 
         }
         for each in summaries
     )
-
-
-def _title(size: str) -> str:
-    return _SIZE_TITLES.get(size, f"{size} GPU" + ("s" if size != "1" else ""))
-
-
-def _cells(key: str, measured: Spread | None, factor: float) -> dict[str, Cell]:
-    if measured is None:
-        return {}
-    deviation = measured.deviation
-    return {key: factor * measured.mean, f"{key}_deviation": None if deviation is None else factor * deviation}
 
 
 # -- curves -----------------------------------------------------------------------------------------------------------

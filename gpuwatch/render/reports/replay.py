@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpuwatch.model.replay import CPU_ONLY, SHARE, ReplayRun
+from gpuwatch.model.replay import ReplayRun
 from gpuwatch.placement.replay_summary import (
     FRAGMENT_PERCENTS,
     MeanCurve,
     PolicySummary,
-    Spread,
     admission_ratio,
     fragment_ratio,
     size_order,
 )
 from gpuwatch.render.plain import plain
 from gpuwatch.render.report import Cell, Column, Curve, Lines, Plot, Report, Section, Table
+from gpuwatch.render.reports.replay_parts import NAMES, over_seeds, size_title, spread_cells
 from gpuwatch.render.text import number
 
-_NAMES = (Column("workload", "Workload"), Column("policy", "Policy"))
-_SIZE_TITLES = {CPU_ONLY: "CPU only", SHARE: "share"}
 _DRAWN_FROM_PERCENT = 70  # before that, every policy has room for what comes
 _ARRIVED = "arrived demand, % of the capacity"
 
@@ -35,7 +34,7 @@ def replay_report(runs: Sequence[ReplayRun], summaries: Sequence[PolicySummary],
         sections=(
             Lines(title="", lines=tuple(_sentences(runs, trace))),
             Table(title="Allocation and fragmentation", columns=_capacity_columns(), rows=_capacity_rows(summaries)),
-            Table(title="Admitted by job size", columns=_size_columns(sizes), rows=_size_rows(summaries)),
+            *_admission(summaries, sizes),
             *_flags(summaries),
             *_plots(curves),
         ),
@@ -47,12 +46,18 @@ def _sentences(runs: Sequence[ReplayRun], trace: str) -> Iterable[str]:
     if not runs:
         return
     first = runs[0]
-    seeds = {run.seed for run in runs}
     yield (
         f"Jobs of {trace} arrive in random order until they ask for {number(100 * first.inflate_ratio)}% of the GPU"
         " capacity; none leaves, and one that fits nowhere is dropped."
     )
-    yield f"Means over {len(seeds)} seeds ({min(seeds)} to {max(seeds)}); ± is the standard deviation of the sample."
+    over = over_seeds(run.seed for run in runs)
+    yield f"{over[0].upper()}{over[1:]}; ± is the standard deviation of the sample."
+    without = Counter(run.workload for run in runs if not run.arrivals)
+    for workload, count in without.items():
+        yield (
+            f"{workload}: no job came in {count:,} of its runs. Jobs are left out at random until the rest asks for no"
+            " more than that, and none was left."
+        )
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -60,7 +65,7 @@ def _sentences(runs: Sequence[ReplayRun], trace: str) -> Iterable[str]:
 
 def _capacity_columns() -> tuple[Column, ...]:
     return (
-        *_NAMES,
+        *NAMES,
         Column("runs", "Runs"),
         *_measure("allocation_100", "Allocated at 100", 2),
         *_measure("allocation_130", "at 130", 2),
@@ -75,11 +80,19 @@ def _capacity_columns() -> tuple[Column, ...]:
     )
 
 
+def _admission(summaries: Iterable[PolicySummary], sizes: Sequence[str]) -> Iterable[Table]:
+    if sizes:
+        yield Table(
+            title="Admitted by job size, while up to 100% arrived",
+            columns=_size_columns(sizes),
+            rows=_size_rows(summaries),
+        )
+
+
 def _size_columns(sizes: Iterable[str]) -> tuple[Column, ...]:
-    titles = {size: _SIZE_TITLES.get(size, f"{size} GPU" + ("s" if size != "1" else "")) for size in sizes}
     return (
-        *_NAMES,
-        *(column for size in titles for column in _measure(f"size_{size}", titles[size], 1, wide_deviation=True)),
+        *NAMES,
+        *(column for size in sizes for column in _measure(f"size_{size}", size_title(size), 1, wide_deviation=True)),
     )
 
 
@@ -96,14 +109,14 @@ def _capacity_rows(summaries: Iterable[PolicySummary]) -> tuple[dict[str, Cell],
             "workload": each.workload,
             "policy": each.policy,
             "runs": each.runs,
-            **_cells("allocation_100", each.allocation_ratio_at_100),
-            **_cells("allocation_130", each.allocation_ratio_at_130),
+            **spread_cells("allocation_100", each.allocation_ratio_at_100, 100),
+            **spread_cells("allocation_130", each.allocation_ratio_at_130, 100),
             **{
                 key: cell
                 for point in each.fragment
-                for key, cell in _cells(f"fragment_{point.arrived_percent}", point.ratio).items()
+                for key, cell in spread_cells(f"fragment_{point.arrived_percent}", point.ratio, 100).items()
             },
-            **_cells("seconds", each.seconds, factor=1),
+            **spread_cells("seconds", each.seconds, 1),
         }
         for each in summaries
     )
@@ -117,18 +130,11 @@ def _size_rows(summaries: Iterable[PolicySummary]) -> tuple[dict[str, Cell], ...
             **{
                 key: cell
                 for admitted in each.admission
-                for key, cell in _cells(f"size_{admitted.size}", admitted.ratio).items()
+                for key, cell in spread_cells(f"size_{admitted.size}", admitted.ratio, 100).items()
             },
         }
         for each in summaries
     )
-
-
-def _cells(key: str, measured: Spread | None, factor: float = 100) -> dict[str, Cell]:
-    if measured is None:
-        return {}
-    deviation = measured.deviation
-    return {key: factor * measured.mean, f"{key}_deviation": None if deviation is None else factor * deviation}
 
 
 def _flags(summaries: Iterable[PolicySummary]) -> Iterable[Section]:

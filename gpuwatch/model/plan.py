@@ -124,6 +124,7 @@ class JobBefore:
     phase: Literal["running", "pending"]
     pending_reason: str | None = None
     member: Member
+    peers: tuple[str, ...] = ()  # other jobs of its owner on the nodes that the plan touches; of a moved job alone
 
 
 @value

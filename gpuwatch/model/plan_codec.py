@@ -75,6 +75,10 @@ def _check(plan: RebalancePlan, origin: str) -> None:
     """What a step names must be known from before, or it could not be checked nor taken back."""
     jobs = {each.job for each in plan.jobs_before}
     nodes = {each.name for each in plan.nodes_before}
+    if [step.order for step in plan.steps] != list(range(1, len(plan.steps) + 1)):
+        raise InputError(f"{origin}: its steps are not numbered from 1 in their order", todo=_WRITE)
+    if len({step.job for step in plan.steps}) != len(plan.steps):
+        raise InputError(f"{origin}: a job has two steps", todo=_WRITE)
     for step in plan.steps:
         unknown = [step.job] if step.job not in jobs else []
         unknown += [name for name in (step.source, step.target) if name is not None and name not in nodes]

@@ -157,6 +157,10 @@ def broken(document: dict, fault: str) -> str:
         del document["items"][0]["target"]
     elif fault == "no state before":
         document["jobs_before"] = []
+    elif fault == "two steps":
+        document["items"][1]["job"] = document["items"][0]["job"]
+    elif fault == "other order":
+        document["items"].reverse()
     elif fault == "torn lists":
         document["nodes_before"][0]["gpu_models"] = []
     elif fault == "no steps":
@@ -167,7 +171,10 @@ def broken(document: dict, fault: str) -> str:
 
 @pytest.mark.parametrize(
     "fault",
-    ["other schema", "unknown field", "wrong type", "missing", "no state before", "torn lists", "no steps", "torn"],
+    [
+        *("other schema", "unknown field", "wrong type", "missing", "no state before", "two steps", "other order"),
+        *("torn lists", "no steps", "torn"),
+    ],
 )
 def test_a_file_that_is_no_plan_is_told(fault: str, plan: Path, now: Path, run: Run) -> None:
     plan.write_text(broken(json.loads(plan.read_text(encoding="utf-8")), fault), encoding="utf-8")
@@ -177,6 +184,34 @@ def test_a_file_that_is_no_plan_is_told(fault: str, plan: Path, now: Path, run: 
         assert "plan.json" in ended.err
         assert "to do: " in ended.err
         assert "Traceback" not in ended.err
+
+
+def test_a_plan_of_another_cluster(plan: Path, tmp_path: Path, run: Run) -> None:
+    elsewhere = written(tmp_path, replace(CLUSTER, cluster="elsewhere"), "elsewhere.json")
+    ended = run("plan", "verify", plan, "--snapshot", elsewhere)
+    assert ended.code == 10
+    assert "other_cluster" in ended.out
+    assert "None of it can be done" in ended.out
+    ended = run("rebalance", "--snapshot", elsewhere, "--previous", plan)
+    assert ended.code == 1
+    assert "elsewhere" in ended.err
+    assert "leave out --previous" in ended.err
+
+
+@pytest.mark.parametrize("option", ["--max-gpu-hours", "--horizon-hours", "--least-gain"])
+@pytest.mark.parametrize("given", ["inf", "nan", "1e300", "-1"])
+def test_bounds_that_are_no_numbers(option: str, given: str, now: Path, run: Run) -> None:
+    ended = run("rebalance", "--snapshot", now, f"{option}={given}", "-o", "json")
+    assert ended.code == 2
+    assert option in ended.err
+
+
+def test_commands_close_the_source_first(now: Path, run: Run) -> None:
+    out = run("rebalance", "--snapshot", now, "--max-moves", 1, "--show-commands").out
+    lines = [line for line in out.splitlines() if line.startswith("kubectl")]
+    assert (lines[0], lines[-1]) == ("kubectl cordon n0", "kubectl uncordon n0")
+    assert "the scheduler chooses" in out
+    assert "nothing to run; ml/big is expected" in out
 
 
 def test_a_plan_that_is_not_there(now: Path, run: Run) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _BUDGET = "Budget"
 _WHO = "What may move"
+_MOST = 1e9  # no plan is larger; it keeps inf and the like out of documents
 
 
 @COMMANDS.register("rebalance")
@@ -35,7 +36,12 @@ def rebalance(
     max_gpu_hours: Annotated[
         float | None,
         typer.Option(
-            "--max-gpu-hours", metavar="HOURS", min=0, help="Work that all moves lose.", rich_help_panel=_BUDGET
+            "--max-gpu-hours",
+            metavar="HOURS",
+            min=0,
+            max=_MOST,
+            help="Work that all moves lose.",
+            rich_help_panel=_BUDGET,
         ),
     ] = None,
     max_per_owner: Annotated[
@@ -87,6 +93,7 @@ def rebalance(
             "--horizon-hours",
             metavar="HOURS",
             min=0.1,
+            max=_MOST,
             help="How long a gain is taken to last.",
             rich_help_panel=_BUDGET,
         ),
@@ -94,7 +101,12 @@ def rebalance(
     least_gain: Annotated[
         int,
         typer.Option(
-            "--least-gain", metavar="MILLIGPU", min=1, help="What one move must gain.", rich_help_panel=_BUDGET
+            "--least-gain",
+            metavar="MILLIGPU",
+            min=1,
+            max=int(_MOST),
+            help="What one move must gain.",
+            rich_help_panel=_BUDGET,
         ),
     ] = 100,
     previous: Annotated[
@@ -113,6 +125,7 @@ def rebalance(
     from gpuwatch.cli.inputs import read_input
     from gpuwatch.cli.output import check, counting, emit, finish, partial_reasons
     from gpuwatch.engine import rebalance as engine_rebalance
+    from gpuwatch.errors import InputError
     from gpuwatch.model.plan import PlanLimits
     from gpuwatch.model.settings import AnalysisSettings
     from gpuwatch.render.reports.plan import plan_report
@@ -136,6 +149,10 @@ def rebalance(
     before = _previous(previous)
     read = read_input(given, out)
     snapshot = read.snapshot()
+    if before is not None and before.cluster != snapshot.cluster:
+        raise InputError(
+            f"{previous} is a plan for {before.cluster}, the input is {snapshot.cluster}", todo="leave out --previous"
+        )
     with counting("planning: percent of the moves allowed", 100, out) as done, without_chatter():
         plan = engine_rebalance(
             snapshot,

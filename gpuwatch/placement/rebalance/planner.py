@@ -20,6 +20,7 @@ from gpuwatch.model.plan import (
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.model.units import MILLI
 from gpuwatch.placement.rebalance.apply import apply_steps
+from gpuwatch.placement.rebalance.done import peers_of
 from gpuwatch.placement.rebalance.exact import exact_steps
 from gpuwatch.placement.rebalance.ground import WAITING_WEIGHT, Ground, Moved, Step
 from gpuwatch.placement.rebalance.previous import left_behind, steps_again
@@ -48,8 +49,10 @@ def plan_rebalance(
     is not clearly worse; no job goes back to a node that it left by it. progress(moves so far, moves allowed).
     """
     snapshot = _by_name(snapshot)
+    if previous is not None and previous.cluster != snapshot.cluster:
+        previous = None  # names there mean other things
     booking = book(snapshot)
-    found = survey(snapshot, booking, mix, limits, costs or {}, left_behind(previous))
+    found = survey(snapshot, booking, mix, limits, costs or {}, left_behind(previous, snapshot.jobs))
     ground = found.ground
     start = ground.mark()
     allowed = ground.budget.moves
@@ -128,6 +131,9 @@ def _plan(
     report, report_after = fragmentation_report(booking, mix), fragmentation_report(book(end), mix)
     before, after = _measure(snapshot, report), _measure(end, report_after)
     names = {step.job for step in told}
+    nodes = touched_nodes(told)
+    moved = {step.job for step in told if step.kind == "move"}
+    peers = peers_of(snapshot.jobs, nodes, [found.jobs[name] for name in sorted(moved)])
     return RebalancePlan(
         evaluation_id=evaluation_id,
         cluster=snapshot.cluster,
@@ -148,8 +154,8 @@ def _plan(
         optimality_gap_ratio=gap,
         optimality_reason=gap_reason,
         refused=found.refused,
-        nodes_before=tuple(node_before(booking.nodes[name]) for name in touched_nodes(told)),
-        jobs_before=tuple(job_before(job) for job in snapshot.jobs if job.id in names),
+        nodes_before=tuple(node_before(booking.nodes[name]) for name in nodes),
+        jobs_before=tuple(job_before(job, peers.get(job.id, ())) for job in snapshot.jobs if job.id in names),
     )
 
 

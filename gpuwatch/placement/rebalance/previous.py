@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
+from gpuwatch.model.jobs import Job
 from gpuwatch.model.plan import PlanStep, RebalancePlan
+from gpuwatch.placement.rebalance.done import is_done, stand_ins
 from gpuwatch.placement.rebalance.ground import Ground, Moved, Started, Step
 from gpuwatch.placement.rebalance.prune import Trial
 from gpuwatch.placement.rebalance.survey import Survey
 
 
-def left_behind(previous: RebalancePlan | None) -> dict[str, frozenset[str]]:
-    """Nodes that each job left, or was to leave, by the previous plan: it does not go back."""
+def left_behind(previous: RebalancePlan | None, jobs: Sequence[Job]) -> dict[str, frozenset[str]]:
+    """Nodes that each job left, or was to leave, by the previous plan: it does not go back, nor does its stand-in."""
     found: dict[str, set[str]] = defaultdict(set)
-    for step in previous.steps if previous else ():
+    if previous is None:
+        return {}
+    now = stand_ins(previous, jobs)
+    for step in previous.steps:
         if step.kind == "move" and step.source is not None and step.source != step.target:
-            found[step.job].add(step.source)
+            found[now[step.job].id if step.job in now else step.job].add(step.source)
     return {job: frozenset(nodes) for job, nodes in found.items()}
 
 
 def steps_again(previous: RebalancePlan, found: Survey) -> list[Step] | None:
     """The steps of `previous` that are still to do, on the ground of now; None when one no longer stands."""
     ground = found.ground
+    now = stand_ins(previous, found.jobs.values())
     rows = {name: row for row, name in enumerate(ground.columns.names)}
     pieces = {piece.job: at for at, piece in enumerate(ground.pieces)}
     asks = {job: which for which, ids in enumerate(found.waiting) for job in ids}
     steps: list[Step] = []
     for told in previous.steps:
-        if _done(told, found):
+        job = now.get(told.job) or found.jobs.get(told.job)
+        if job is not None and is_done(told, job):
             continue
         row = rows.get(told.target)
         devices = None if row is None else _columns(ground, row, told.target_gpus)
@@ -40,14 +48,6 @@ def steps_again(previous: RebalancePlan, found: Survey) -> list[Step] | None:
         else:
             return None
     return steps if _allowed(ground, steps) and Trial(ground).plays(steps) else None
-
-
-def _done(told: PlanStep, found: Survey) -> bool:
-    job = found.jobs.get(told.job)
-    if job is None or len(job.members) != 1 or job.phase != "running":
-        return False
-    gpus = tuple(sorted(share.gpu_index for share in job.members[0].shares))
-    return job.members[0].node == told.target and gpus == tuple(sorted(told.target_gpus))
 
 
 def _columns(ground: Ground, row: int, gpus: tuple[int, ...]) -> tuple[int, ...] | None:

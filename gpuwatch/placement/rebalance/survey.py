@@ -109,7 +109,7 @@ def _pieces(
         if job.phase == "finished" or all(member.node is None for member in job.members):
             continue
         mine = holds.get(job.id, [])
-        fault = "over_allocated" if job.id in unbooked else _immovable(job, mine, limits, booking)
+        fault = _immovable(job, mine, limits, booking) or ("over_allocated" if job.id in unbooked else None)
         if fault is not None:
             refusals.jobs[fault].append(job.id)
             continue

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from gpuwatch.fit.booking import BookedNode, Booking, book, node_block_cause
@@ -11,6 +12,7 @@ from gpuwatch.model.jobs import Job
 from gpuwatch.model.plan import JobBefore, NodeBefore, PlanStep, PlanVerdict, RebalancePlan, StepVerdict
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.rebalance.apply import undo_steps
+from gpuwatch.placement.rebalance.done import is_done, stand_ins
 
 
 def node_before(booked: BookedNode) -> NodeBefore:
@@ -26,14 +28,15 @@ def node_before(booked: BookedNode) -> NodeBefore:
     )
 
 
-def job_before(job: Job) -> JobBefore:
-    """The state of a job of one member that a plan remembers."""
+def job_before(job: Job, peers: tuple[str, ...] = ()) -> JobBefore:
+    """The state of a job of one member that a plan remembers. peers: others of its owner where the plan does things."""
     return JobBefore(
         job=job.id,
         fingerprint=fingerprint(job),
         phase="running" if job.phase == "running" else "pending",
         pending_reason=job.pending_reason,
         member=job.members[0],
+        peers=peers,
     )
 
 
@@ -51,7 +54,10 @@ def touched_nodes(steps: Iterable[PlanStep]) -> list[str]:
 
 def check_plan(plan: RebalancePlan, snapshot: ClusterSnapshot, evaluation_id: str = "") -> PlanVerdict:
     """Every step of `plan` against `snapshot`, in order: a step whose job is at its target is done, the others must
-    find their job as it was and their target free, after the steps before them."""
+    find their job as it was and their target free, after the steps before them. In another cluster none of them does.
+    """
+    snapshot = _with_old_names(snapshot, stand_ins(plan, snapshot.jobs))
+    foreign = None if snapshot.cluster == plan.cluster else _foreign(plan, snapshot)
     jobs = {job.id: job for job in snapshot.jobs}
     before = {each.job: each for each in plan.jobs_before}
     models = {
@@ -63,10 +69,11 @@ def check_plan(plan: RebalancePlan, snapshot: ClusterSnapshot, evaluation_id: st
     verdicts: list[StepVerdict] = []
     for step in plan.steps:
         job = jobs.get(step.job)
-        if job is not None and _is_done(step, job):
+        if foreign is None and job is not None and is_done(step, job):
             verdicts.append(_verdict(step, "done"))
             continue
-        fault = _job_fault(job, before[step.job]) or room.fault(step, job, models)
+        fault = foreign or _job_fault(job, before[step.job]) or _step_fault(step, job, before[step.job])
+        fault = fault or room.fault(step, job, models)
         if fault is None:
             room.do(step, job)
         verdicts.append(_verdict(step, "refused" if fault else "ok", fault))
@@ -90,12 +97,31 @@ def _verdict(
     return StepVerdict(order=step.order, kind=step.kind, job=step.job, verdict=verdict, reason=code, detail=detail)
 
 
-def _is_done(step: PlanStep, job: Job) -> bool:
-    if len(job.members) != 1:
-        return False
-    member = job.members[0]
-    gpus = tuple(sorted(share.gpu_index for share in member.shares))
-    return job.phase == "running" and member.node == step.target and gpus == tuple(sorted(step.target_gpus))
+def _with_old_names(snapshot: ClusterSnapshot, standing_in: Mapping[str, Job]) -> ClusterSnapshot:
+    if not standing_in:
+        return snapshot
+    old = {job.id: name for name, job in standing_in.items()}
+    there = [job for job in snapshot.jobs if job.id not in standing_in]  # what is listed under the old name has ended
+    return replace(snapshot, jobs=tuple(replace(job, id=old.get(job.id, job.id)) for job in there))
+
+
+def _foreign(plan: RebalancePlan, snapshot: ClusterSnapshot) -> tuple[str, str]:
+    return "other_cluster", f"the plan was made for {plan.cluster}, this is {snapshot.cluster}"
+
+
+def _step_fault(step: PlanStep, job: Job | None, was: JobBefore) -> tuple[str, str] | None:
+    """What a step says of itself must fit the job that it moves or starts: a plan may have been edited."""
+    if job is None:
+        return None
+    gpus = step.target_gpus
+    if len(set(gpus)) != len(gpus) or len(gpus) != job.shape.gpus or step.shape != job.shape.label:
+        return "step_unsound", f"the step names {len(gpus)} devices for {step.shape}; {job.id} is {job.shape.label}"
+    if gpus and step.milligpu_per_gpu != job.shape.milligpu_per_gpu:
+        return "step_unsound", f"the step takes another share of a GPU than {job.id} asks for"
+    held = tuple(sorted(share.gpu_index for share in was.member.shares))
+    if step.kind == "move" and (step.source, tuple(sorted(step.source_gpus))) != (was.member.node, held):
+        return "step_unsound", f"the step takes {job.id} from where it is not"
+    return None
 
 
 def _job_fault(job: Job | None, was: JobBefore) -> tuple[str, str] | None:
@@ -142,8 +168,11 @@ class _Room:
             return "node_blocked", f"{step.target} takes no work: {cause}"
         for index in step.target_gpus:
             at = step.target, index
-            if at not in self._left or self._models[at] != models.get(at):
-                return "gpu_changed", f"{step.target} GPU {index} is not the card that the plan knew"
+            if at not in self._left or not _accepts(job, self._models[at]) or self._models[at] != models.get(at):
+                return (
+                    "gpu_changed",
+                    f"{step.target} GPU {index} is not the card that the plan knew, or not one for {step.job}",
+                )
             if not self._usable[at]:
                 return "gpu_unusable", f"{step.target} GPU {index} is unhealthy or in MIG mode"
             if self._left[at] < step.milligpu_per_gpu:
@@ -172,6 +201,10 @@ class _Room:
             _add(amounts, step.target, -asked)
             if step.source is not None:
                 _add(amounts, step.source, asked)
+
+
+def _accepts(job: Job | None, model: str | None) -> bool:
+    return job is None or not job.shape.gpu_models or model in job.shape.gpu_models
 
 
 _UNITS = {"cpu": "millicores", "memory": "bytes"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpuwatch.model.cluster import MigInstance
-from gpuwatch.model.jobs import Member, ShapeCount
+from gpuwatch.model.jobs import DeviceShare, Member, ShapeCount
 from gpuwatch.model.plan import MoveCost, PlanLimits, RebalancePlan
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.rebalance import exact
@@ -124,6 +124,42 @@ def test_what_cannot_be_moved_with_certainty_stays(reason, job):
     gpus = [a_gpu(0), a_gpu(1), a_gpu(2, mig_enabled=True, mig_instances=slices)]
     plan = planned(a_snapshot(a_node("n0", gpus), a_node("n1", 4), jobs=[job]))
     assert refused(plan) == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (one("j", "elsewhere", 0), "node_unknown"),
+        (one("j", "n0", 99), "devices_unknown"),
+        (
+            replace(
+                one("j", "n0", 0),
+                shape=a_shape(1, 500),
+                members=(Member(name="a", node="n0", shares=(DeviceShare(gpu_index=0, milligpu=250),) * 2),),
+            ),
+            "devices_unknown",
+        ),
+    ],
+    ids=["node", "device", "same device twice"],
+)
+def test_a_place_that_does_not_add_up_is_named_as_what_it_is(job, reason):
+    plan = plan_rebalance(snapshot := a_snapshot(*THIN[:2], jobs=[job]), mix_of(snapshot), PlanLimits(max_moves=9))
+    assert refused(plan) == {reason: 1}
+
+
+def test_equal_names_of_two_tenants_are_two_jobs():
+    twins = [replace(one("j", f"n{at}", 0), id=f"{name}/j", tenant=name) for at, name in enumerate(("red", "blue"))]
+    plan = planned(a_snapshot(*THIN[:2], jobs=[*twins, big()]), tenants=("red",))
+    assert [(step.kind, step.job) for step in plan.steps] == [("move", "red/j"), ("start", "ml/big")]
+
+
+@pytest.mark.parametrize("blocked", [0, 1])
+def test_nothing_goes_to_or_is_gained_on_a_blocked_node(blocked):
+    nodes = [replace(node, block_causes=("cordoned",)) if at == blocked else node for at, node in enumerate(THIN[:2])]
+    jobs = [one("j", f"n{blocked}", 0), one("k", f"n{1 - blocked}", 0, protected=True), big()]
+    plan = planned(a_snapshot(*nodes, jobs=jobs))
+    assert all(step.target != f"n{blocked}" for step in plan.steps)
+    assert plan.moves == 0
 
 
 def test_a_device_held_twice_over_is_left_alone():

@@ -10,7 +10,8 @@ from gpuwatch.model.jobs import Job
 from gpuwatch.model.plan import PlanLimits, RebalancePlan
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.rebalance.planner import plan_rebalance
-from gpuwatch.placement.rebalance.world import check_plan
+from gpuwatch.placement.rebalance.previous import left_behind
+from gpuwatch.placement.rebalance.world import check_plan, job_before
 from tests.builders import a_job, a_node, a_shape, a_snapshot
 from tests.placement.rebalance.clusters import mix_of
 
@@ -84,6 +85,112 @@ def test_each_way_that_the_world_moves_is_named(case: str, plan: RebalancePlan) 
     assert (told.verdict, told.reason) == ("refused", case.partition(":")[0])
     assert told.detail
     assert verdict.sound_steps == refused - 1
+
+
+def edited(plan: RebalancePlan, at: int, **fields) -> RebalancePlan:
+    steps = list(plan.steps)
+    steps[at] = replace(steps[at], **fields)
+    return replace(plan, steps=tuple(steps))
+
+
+@pytest.mark.parametrize(
+    ("at", "fields"),
+    [
+        (0, {"milligpu_per_gpu": 500}),
+        (0, {"target_gpus": ()}),
+        (0, {"source": "n2"}),
+        (0, {"source_gpus": (3,)}),
+        (0, {"shape": "1xGPU"}),
+        (1, {"target_gpus": (0,) * 8}),
+        (1, {"target_gpus": (1,)}),
+    ],
+)
+def test_a_step_that_was_edited_is_refused(at: int, fields: dict, plan: RebalancePlan) -> None:
+    verdict = check_plan(edited(plan, at, **fields), WORLD)
+    assert next(each.reason for each in verdict.steps if each.verdict == "refused") == "step_unsound"
+
+
+def test_a_card_that_the_job_does_not_accept_is_refused(plan: RebalancePlan) -> None:
+    picky = with_job(lambda job: replace(job, shape=replace(job.shape, gpu_models=("T4",))))
+    job = next(job for job in picky.jobs if job.name == "j")
+    known = tuple(job_before(job) if each.job == job.id else each for each in plan.jobs_before)
+    verdict = check_plan(edited(replace(plan, jobs_before=known), 0, shape=job.shape.label), picky)
+    assert verdict.steps[0].reason == "gpu_changed"
+
+
+def test_every_step_is_refused_in_another_cluster(plan: RebalancePlan) -> None:
+    verdict = check_plan(plan, replace(WORLD, cluster="elsewhere"))
+    assert {each.reason for each in verdict.steps} == {"other_cluster"}
+    assert not verdict.valid
+
+
+OWNED = "ReplicaSet/web-7d4b9c6f5d"
+
+
+def restarted(name: str, node: str, device: int, **fields) -> Job:
+    """What the owner of j started when j was ended."""
+    shape = a_shape(1, cpu=1000, memory_bytes=2**30)
+    return replace(a_job(name, node, [device], shape=shape, owner=OWNED), **fields)
+
+
+@pytest.fixture(scope="module")
+def owned() -> tuple[ClusterSnapshot, RebalancePlan]:
+    world = with_job(lambda job: replace(job, owner=OWNED))
+    return world, plan_rebalance(world, mix_of(world), PlanLimits(max_moves=1))
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdicts"),
+    [
+        ({}, ["done", "ok"]),
+        ({"owner": "ReplicaSet/db-7d4b9c6f5d"}, ["refused", "ok"]),
+        ({"tenant": "other"}, ["refused", "ok"]),
+        ({"shape": a_shape(1, cpu=1000)}, ["refused", "ok"]),
+    ],
+)
+def test_a_pod_that_its_owner_started_anew_stands_in(fields: dict, verdicts: list[str], owned) -> None:
+    world, plan = owned
+    new = restarted("j-new", "n1", plan.steps[0].target_gpus[0], **fields)
+    later = replace(world, jobs=(*(job for job in world.jobs if job.name != "j"), new))
+    verdict = check_plan(plan, later)
+    assert [each.verdict for each in verdict.steps] == verdicts
+    if verdicts[0] == "done":
+        assert verdict.changed_nodes == ()
+    ended = replace(next(job for job in world.jobs if job.name == "j"), phase="finished", members=())
+    again = check_plan(plan, replace(later, jobs=(*later.jobs, ended)))
+    assert [each.verdict for each in again.steps] == verdicts
+
+
+def test_who_ran_there_before_does_not_stand_in(owned) -> None:
+    """A brother of j shares the target device already; j alone is gone."""
+    half = a_shape(1, 400, cpu=1000)
+    jobs = [
+        a_job("j", "n0", [0], shape=half, owner=OWNED),
+        a_job("brother", "n1", [0], shape=half, owner=OWNED, protected=True),
+        BIG,
+    ]
+    world = a_snapshot(a_node("n0", 8), a_node("n1", 1), jobs=jobs)
+    plan = plan_rebalance(world, mix_of(world), PlanLimits(max_moves=1))
+    assert [(step.job, step.target, step.target_gpus) for step in plan.steps[:1]] == [("ml/j", "n1", (0,))]
+    assert [each.peers for each in plan.jobs_before if each.job == "ml/j"] == [("ml/brother",)]
+    gone = check_plan(plan, replace(world, jobs=world.jobs[1:]))
+    assert [each.reason for each in gone.steps] == ["job_gone", None]
+    both = replace(world, jobs=(*world.jobs[1:], a_job("new", "n1", [0], shape=half, owner=OWNED)))
+    assert [each.verdict for each in check_plan(plan, both).steps] == ["done", "ok"]
+
+
+def test_the_previous_plan_goes_on_from_a_pod_started_anew(owned) -> None:
+    world, plan = owned
+    new = restarted("j-new", "n1", plan.steps[0].target_gpus[0])
+    later = replace(world, jobs=(*(job for job in world.jobs if job.name != "j"), new))
+    kept = plan_rebalance(later, mix_of(later), PlanLimits(max_moves=1), previous=plan)
+    assert [(step.kind, step.job) for step in kept.steps] == [("start", "ml/big")]
+    assert left_behind(plan, later.jobs) == {"ml/j-new": frozenset({"n0"})}
+
+
+def test_a_plan_of_another_cluster_is_no_previous_one(plan: RebalancePlan) -> None:
+    there = replace(WORLD, cluster="elsewhere")
+    assert plan_rebalance(there, mix_of(there), PlanLimits(max_moves=1), previous=plan).method != "previous"
 
 
 def test_a_step_that_rests_on_a_refused_one_is_refused_too(plan: RebalancePlan) -> None:

@@ -121,7 +121,9 @@ def _table(field: Field, policy: str, seeds: range, rules: list[str]) -> bool:
     bar = BARS.get(policy)
     if bar is None:
         return False
-    print(f"bar {bar}: {'met' if best >= bar else 'missed'}, best rule {best:.2f}")
+    most = statistics.mean(bounds.values())
+    word = "met" if best >= bar else "missed" if most >= bar else "out of reach of any plan"
+    print(f"bar {bar}: {word}, best rule {best:.2f}, bound {most:.2f} ({min(bounds.values()):.2f} and up)")
     return best < bar
 
 

@@ -166,6 +166,10 @@ class _Room:
         cause = node_block_cause(booked.node)
         if cause is not None:
             return "node_blocked", f"{step.target} takes no work: {cause}"
+        source = self._nodes.get(step.source or "")
+        pool = source.node.pool if source else job.pool if job else None
+        if pool is not None and booked.node.pool != pool:
+            return "other_pool", f"{step.target} is in pool {booked.node.pool} now, {step.job} stays in {pool}"
         for index in step.target_gpus:
             at = step.target, index
             if at not in self._left or not _accepts(job, self._models[at]) or self._models[at] != models.get(at):

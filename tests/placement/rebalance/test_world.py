@@ -66,6 +66,7 @@ def moved_worlds(target: int) -> dict[str, tuple[ClusterSnapshot, int]]:
         "job_changed": (with_job(lambda job: replace(job, shape=a_shape(1, cpu=2000))), 1),
         "node_gone": (replace(WORLD, nodes=(WORLD.nodes[0], WORLD.nodes[2])), 1),
         "node_blocked": (with_node("n1", lambda node: replace(node, block_causes=("cordoned",))), 1),
+        "other_pool": (with_node("n1", lambda node: replace(node, pool="elsewhere")), 1),
         "gpu_changed": (with_node("n1", gpus(lambda gpu: replace(gpu, model="T4"))), 1),
         "gpu_unusable": (with_node("n1", gpus(lambda gpu: replace(gpu, health="unhealthy"))), 1),
         "target_taken": (plus(a_job("new", "n1", [target], shape=a_shape(1, cpu=0))), 1),

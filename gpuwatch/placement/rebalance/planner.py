@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from gpuwatch.fit.booking import Booking, book
 from gpuwatch.fragmentation.report import fragmentation_report
-from gpuwatch.model.evaluation import FragmentationReport
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.plan import (
     Method,
@@ -15,7 +14,6 @@ from gpuwatch.model.plan import (
     PlanLimits,
     PlanMeasure,
     RebalancePlan,
-    ShapeGain,
 )
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.model.units import MILLI
@@ -23,6 +21,7 @@ from gpuwatch.placement.rebalance.apply import apply_steps
 from gpuwatch.placement.rebalance.done import peers_of
 from gpuwatch.placement.rebalance.exact import exact_steps
 from gpuwatch.placement.rebalance.ground import WAITING_WEIGHT, Ground, Moved, Step
+from gpuwatch.placement.rebalance.measure import measure, shape_gains
 from gpuwatch.placement.rebalance.previous import left_behind, steps_again
 from gpuwatch.placement.rebalance.prune import pruned, replay
 from gpuwatch.placement.rebalance.search import Search
@@ -129,7 +128,7 @@ def _plan(
     told = told_steps(found, steps)
     end = apply_steps(snapshot, told)
     report, report_after = fragmentation_report(booking, mix), fragmentation_report(book(end), mix)
-    before, after = _measure(snapshot, report), _measure(end, report_after)
+    before, after = measure(snapshot, report), measure(end, report_after)
     names = {step.job for step in told}
     nodes = touched_nodes(told)
     moved = {step.job for step in told if step.kind == "move"}
@@ -149,46 +148,13 @@ def _plan(
         usable_change_milligpu=after.usable_milligpu - before.usable_milligpu,
         before=before,
         after=after,
-        shapes=_shape_gains(report, report_after),
+        shapes=shape_gains(report, report_after),
         method=method if told else "none",
         optimality_gap_ratio=gap,
         optimality_reason=gap_reason,
         refused=found.refused,
         nodes_before=tuple(node_before(booking.nodes[name]) for name in nodes),
         jobs_before=tuple(job_before(job, peers.get(job.id, ())) for job in snapshot.jobs if job.id in names),
-    )
-
-
-def _measure(snapshot: ClusterSnapshot, report: FragmentationReport) -> PlanMeasure:
-    scope = report.overall
-    waiting = [job for job in snapshot.jobs if job.phase == "pending" and job.shape.milligpu]
-    return PlanMeasure(
-        allocated_milligpu=_allocated(snapshot),
-        free_milligpu=scope.free_milligpu,
-        usable_milligpu=scope.free_milligpu - scope.stranded_milligpu,
-        stranded_milligpu=scope.stranded_milligpu,
-        fragmentation_index=scope.fragmentation_index,
-        pending_jobs=sum(all(member.node is None for member in job.members) for job in waiting),
-        pending_milligpu=sum(job.shape.milligpu for job in waiting for member in job.members if member.node is None),
-    )
-
-
-def _allocated(snapshot: ClusterSnapshot) -> int:
-    """Held by bound members, counted as asked for."""
-    return sum(
-        job.shape.demanded_milligpu
-        for job in snapshot.jobs
-        if job.phase != "finished"
-        for member in job.members
-        if member.node is not None
-    )
-
-
-def _shape_gains(before: FragmentationReport, after: FragmentationReport) -> tuple[ShapeGain, ...]:
-    return tuple(
-        ShapeGain(shape=a.shape.label, fits_before=a.fits_now, fits_after=b.fits_now)
-        for a, b in zip(before.shapes, after.shapes, strict=True)
-        if a.fits_now != b.fits_now
     )
 
 

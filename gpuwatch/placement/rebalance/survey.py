@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from math import ceil
 
 import numpy as np
 
-from gpuwatch.fit.booking import BookedNode, Booking, Hold
-from gpuwatch.fit.columns import ENOUGH, Columns, IntArray, bounded, columns_of
+from gpuwatch.fit.booking import Booking, Hold
+from gpuwatch.fit.columns import Columns, IntArray, bounded, columns_of
 from gpuwatch.fragmentation.report import table_of
 from gpuwatch.model.jobs import Job
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.plan import MoveCost, PlanLimits, Refused
 from gpuwatch.model.snapshot import ClusterSnapshot
-from gpuwatch.model.units import MILLI
 from gpuwatch.placement.rebalance.asks import Access, Ask, States, ask_of
 from gpuwatch.placement.rebalance.fill import Queue
 from gpuwatch.placement.rebalance.ground import Budget, Ground, Piece
+from gpuwatch.placement.rebalance.movable import countable, immovable
 
 NO_COST = MoveCost(gpu_hours=0.0, work_lost_seconds=0, basis="no cost known")
 
@@ -109,7 +108,7 @@ def _pieces(
         if job.phase == "finished" or all(member.node is None for member in job.members):
             continue
         mine = holds.get(job.id, [])
-        fault = _immovable(job, mine, limits, booking) or ("over_allocated" if job.id in unbooked else None)
+        fault = immovable(job, mine, limits, booking) or ("over_allocated" if job.id in unbooked else None)
         if fault is not None:
             refusals.jobs[fault].append(job.id)
             continue
@@ -148,47 +147,6 @@ def _owner(job: Job) -> str:
     return f"{job.tenant}/{job.owner}" if job.owner else job.id
 
 
-def _immovable(job: Job, holds: list[tuple[int, Hold]], limits: PlanLimits, booking: Booking) -> str | None:
-    """The first reason why a running job is left where it is."""
-    member = job.members[0]
-    node = booking.nodes.get(member.node or "")
-    if node is None:
-        return "gang" if len(job.members) > 1 else "node_unknown"
-    checks = (
-        ("cpu_only", job.shape.gpus == 0 and not limits.include_cpu_jobs),
-        ("other_tenant", bool(limits.tenants) and job.tenant not in limits.tenants),
-        ("other_pool", bool(limits.pools) and node.node.pool not in limits.pools),
-        ("protected", job.protected or _named(job, limits.protect)),
-        ("not_preemptible", job.preemptible is False),
-        ("gang", len(job.members) > 1),
-        ("terminating", member.terminating),
-        ("not_running", job.phase != "running"),
-        ("mig", job.shape.mig_profile is not None or any(hold.mig_instance is not None for _, hold in holds)),
-        ("devices_unknown", any(hold.guessed for _, hold in holds) or len(holds) != job.shape.gpus),
-        ("share_unclear", any(hold.milligpu != job.shape.milligpu_per_gpu for _, hold in holds)),
-        ("gpu_model_unknown", not limits.any_model and any(node.node.gpus[at].model is None for at, _ in holds)),
-        ("over_allocated", any(_overheld(node, at) for at, _ in holds)),
-        ("amounts_unclear", not _countable(job)),
-    )
-    return next((reason for reason, holds_true in checks if holds_true), None)
-
-
-def _named(job: Job, patterns: Iterable[str]) -> bool:
-    names = [name for name in (job.id, job.name, job.tenant, job.owner) if name]
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
-
-
-def _overheld(node: BookedNode, at: int) -> bool:
-    return sum(hold.milligpu for hold in node.holds[at]) > MILLI
-
-
-def _countable(job: Job) -> bool:
-    shape = job.shape
-    shares = range(1, MILLI + 1) if shape.gpus == 1 else range(MILLI, MILLI + 1)
-    sound = shape.gpus == 0 or (shape.gpus > 0 and shape.milligpu_per_gpu in shares)
-    return sound and 0 <= shape.cpu_millicores < ENOUGH and 0 <= shape.memory_bytes < ENOUGH
-
-
 def _queue(
     snapshot: ClusterSnapshot, access: Access, limits: PlanLimits, refusals: _Refusals
 ) -> tuple[Queue, tuple[tuple[str, ...], ...]]:
@@ -199,7 +157,7 @@ def _queue(
             continue
         if job.shape.gpus <= 0:
             continue
-        if len(job.members) > 1 or job.shape.mig_profile or not _countable(job):
+        if len(job.members) > 1 or job.shape.mig_profile or not countable(job):
             kind = "gang" if len(job.members) > 1 else "mig" if job.shape.mig_profile else "amounts_unclear"
             refusals.jobs[f"pending_{kind}"].append(job.id)
         else:

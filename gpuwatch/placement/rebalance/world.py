@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from gpuwatch.fit.booking import BookedNode, Booking, book, node_block_cause
+from gpuwatch.fit.booking import BookedNode, book, node_block_cause
 from gpuwatch.model.jobs import Job
 from gpuwatch.model.plan import JobBefore, NodeBefore, PlanStep, PlanVerdict, RebalancePlan, StepVerdict
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.rebalance.apply import undo_steps
 from gpuwatch.placement.rebalance.done import is_done, stand_ins
+from gpuwatch.placement.rebalance.room import Room
 
 
 def node_before(booked: BookedNode) -> NodeBefore:
@@ -65,7 +66,7 @@ def check_plan(plan: RebalancePlan, snapshot: ClusterSnapshot, evaluation_id: st
         for node in plan.nodes_before
         for index, model in zip(node.gpu_indexes, node.gpu_models, strict=True)
     }
-    room = _Room(book(snapshot))
+    room = Room(book(snapshot))
     verdicts: list[StepVerdict] = []
     for step in plan.steps:
         job = jobs.get(step.job)
@@ -136,92 +137,6 @@ def _job_fault(job: Job | None, was: JobBefore) -> tuple[str, str] | None:
     if job.protected or job.preemptible is False:
         return "job_protected", f"{was.job} is no longer to be moved"
     return "job_changed", f"{was.job} has another shape, phase or devices than the plan knew"
-
-
-class _Room:
-    """Free room while the steps are played."""
-
-    def __init__(self, booking: Booking) -> None:
-        self._nodes = booking.nodes
-        self._left = {
-            (name, gpu.index): free
-            for name, booked in booking.nodes.items()
-            for gpu, free in zip(booked.node.gpus, booked.free_milligpu, strict=True)
-        }
-        self._usable = {
-            (name, gpu.index): ok
-            for name, booked in booking.nodes.items()
-            for gpu, ok in zip(booked.node.gpus, booked.usable, strict=True)
-        }
-        self._models = {(name, gpu.index): gpu.model for name, b in booking.nodes.items() for gpu in b.node.gpus}
-        self._cpu = {name: _less(b.cpu_free_millicores, b.cpu_over_millicores) for name, b in booking.nodes.items()}
-        self._memory = {name: _less(b.memory_free_bytes, b.memory_over_bytes) for name, b in booking.nodes.items()}
-
-    def fault(
-        self, step: PlanStep, job: Job | None, models: dict[tuple[str, int], str | None]
-    ) -> tuple[str, str] | None:
-        booked = self._nodes.get(step.target)
-        if booked is None:
-            return "node_gone", f"{step.target} is not in the snapshot"
-        cause = node_block_cause(booked.node)
-        if cause is not None:
-            return "node_blocked", f"{step.target} takes no work: {cause}"
-        source = self._nodes.get(step.source or "")
-        pool = source.node.pool if source else job.pool if job else None
-        if pool is not None and booked.node.pool != pool:
-            return "other_pool", f"{step.target} is in pool {booked.node.pool} now, {step.job} stays in {pool}"
-        for index in step.target_gpus:
-            at = step.target, index
-            if at not in self._left or not _accepts(job, self._models[at]) or self._models[at] != models.get(at):
-                return (
-                    "gpu_changed",
-                    f"{step.target} GPU {index} is not the card that the plan knew, or not one for {step.job}",
-                )
-            if not self._usable[at]:
-                return "gpu_unusable", f"{step.target} GPU {index} is unhealthy or in MIG mode"
-            if self._left[at] < step.milligpu_per_gpu:
-                return "target_taken", (
-                    f"{step.target} GPU {index} has {self._left[at]} thousandths free of {step.milligpu_per_gpu}"
-                )
-        if job is None or step.source == step.target:
-            return None
-        for what, free, asked in (
-            ("cpu", self._cpu[step.target], job.shape.cpu_millicores),
-            ("memory", self._memory[step.target], job.shape.memory_bytes),
-        ):
-            if free is not None and free < asked:
-                return f"{what}_lacking", f"{step.target} has {free} of {asked} {_UNITS[what]} free"
-        return None
-
-    def do(self, step: PlanStep, job: Job | None) -> None:
-        for index in step.target_gpus:
-            self._left[step.target, index] -= step.milligpu_per_gpu
-        for index in step.source_gpus:
-            if step.source is not None and self._usable.get((step.source, index)):
-                self._left[step.source, index] += step.milligpu_per_gpu
-        if job is None:
-            return
-        for amounts, asked in ((self._cpu, job.shape.cpu_millicores), (self._memory, job.shape.memory_bytes)):
-            _add(amounts, step.target, -asked)
-            if step.source is not None:
-                _add(amounts, step.source, asked)
-
-
-def _accepts(job: Job | None, model: str | None) -> bool:
-    return job is None or not job.shape.gpu_models or model in job.shape.gpu_models
-
-
-_UNITS = {"cpu": "millicores", "memory": "bytes"}
-
-
-def _less(free: int | None, over: int) -> int | None:
-    return None if free is None else free - over
-
-
-def _add(amounts: dict[str, int | None], name: str, amount: int) -> None:
-    known = amounts.get(name)
-    if known is not None:
-        amounts[name] = known + amount
 
 
 def _changed(plan: RebalancePlan, verdicts: list[StepVerdict], snapshot: ClusterSnapshot) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def verify(
     from gpuwatch.cli.output import check, emit, finish, partial_reasons
     from gpuwatch.model.plan_codec import read_plan
     from gpuwatch.placement.rebalance.world import check_plan
-    from gpuwatch.render.reports.plan import verdict_report
+    from gpuwatch.render.reports.plan_verdict import verdict_report
 
     check(out)
     plan = read_plan(file)

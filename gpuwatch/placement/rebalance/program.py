@@ -1,4 +1,4 @@
-"""The integer program of the exact planner, for HiGHS by way of scipy (imported here: only small clusters need it)."""
+"""The integer program of the exact planner (imported only where a cluster is small enough: it needs scipy)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
-from scipy.sparse import coo_array  # type: ignore[import-untyped]
 
 from gpuwatch.fit.columns import ENOUGH
 from gpuwatch.model.units import MIB, MILLI
 from gpuwatch.placement.rebalance.asks import Ask
 from gpuwatch.placement.rebalance.ground import WAITING_WEIGHT, Ground, Moved, Started, Step
+from gpuwatch.placement.rebalance.solver import Model, Terms, run
 
-_MOST_BRANCHES = 1000
-_GAP = 1e-4  # of the whole value: thousandths of a device, less than what rounding does to it
 _KNOWN = ENOUGH // 2  # amounts beyond it stand for a capacity that nobody told
-Terms = dict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +23,6 @@ class Solved:
 
     value: float
     steps: list[Step]
-
-
-@dataclass(slots=True)
-class _Model:
-    """Variables by position, constraints low <= terms <= high; maximizes."""
-
-    gain: list[float] = field(default_factory=list)
-    upper: list[float] = field(default_factory=list)
-    whole: list[int] = field(default_factory=list)
-    rows: list[tuple[Terms, float, float]] = field(default_factory=list)
-
-    def variable(self, upper: float, gain: float = 0.0, whole: bool = True) -> int:
-        self.gain.append(gain)
-        self.upper.append(upper)
-        self.whole.append(int(whole))
-        return len(self.gain) - 1
-
-    def bound(self, terms: Terms, low: float, high: float) -> None:
-        self.rows.append((terms, low, high))
 
 
 @dataclass(slots=True)
@@ -59,7 +36,7 @@ class _Put:
 
 def solve(ground: Ground, least_gain: int, most_variables: int, seconds: float) -> Solved | str:
     """The best end state, or the reason why there is none to tell."""
-    model = _Model()
+    model = Model()
     stays = [model.variable(1) for _ in ground.pieces]
     pieces = [_put(ground, model, piece.ask, 1, piece.never_rows) for piece in ground.pieces]
     waits = [_put(ground, model, ask, n, ()) for ask, n in zip(ground.queue.asks, ground.queue.supply, strict=True)]
@@ -78,7 +55,7 @@ def solve(ground: Ground, least_gain: int, most_variables: int, seconds: float) 
         return Solved(0.0, [])
     if len(model.gain) > most_variables:
         return f"too_large: {len(model.gain)} variables; exact up to {most_variables}"
-    answer = _run(model, seconds)
+    answer = run(model, seconds)
     if answer is None:
         return f"not_solved_in_time: {seconds:g} s"
     chosen, value = answer
@@ -87,7 +64,7 @@ def solve(ground: Ground, least_gain: int, most_variables: int, seconds: float) 
     return Solved(value - float(ground.usable.sum()), steps)
 
 
-def _put(ground: Ground, model: _Model, ask: Ask, most: int, never: Iterable[int]) -> _Put:
+def _put(ground: Ground, model: Model, ask: Ask, most: int, never: Iterable[int]) -> _Put:
     put = _Put(ask)
     devices = ground.access.devices(ask)
     for row in np.flatnonzero(ground.access.rows(ask)).tolist():
@@ -103,7 +80,7 @@ def _put(ground: Ground, model: _Model, ask: Ask, most: int, never: Iterable[int
     return put
 
 
-def _budgets(ground: Ground, model: _Model, stays: list[int]) -> None:
+def _budgets(ground: Ground, model: Model, stays: list[int]) -> None:
     def moved(chosen: list[int], weights: list[float], most: float) -> None:
         model.bound({stays[at]: w for at, w in zip(chosen, weights, strict=True)}, sum(weights) - most, np.inf)
 
@@ -121,7 +98,7 @@ def _budgets(ground: Ground, model: _Model, stays: list[int]) -> None:
             moved(members, [1.0] * len(members), most)
 
 
-def _row(ground: Ground, model: _Model, row: int, stays: list[int], pieces: list[_Put], waits: list[_Put]) -> None:
+def _row(ground: Ground, model: Model, row: int, stays: list[int], pieces: list[_Put], waits: list[_Put]) -> None:
     """What a node has, gives and keeps; and what of the rest the mix can use."""
     here = ground.here[row]
     cpu, memory = int(ground.states.cpu[row]), int(ground.states.memory[row])
@@ -157,7 +134,7 @@ def _row(ground: Ground, model: _Model, row: int, stays: list[int], pieces: list
 
 def _usable(
     ground: Ground,
-    model: _Model,
+    model: Model,
     row: int,
     left: Iterable[Terms],
     base: list[float],
@@ -190,25 +167,6 @@ def _usable(
             model.bound({taken: 1.0, roomy[group, device]: -float(MILLI)}, -np.inf, 0)
             model.bound({taken: 1.0, runs: -float(MILLI)}, -np.inf, 0)
             model.bound({**terms, taken: -1.0}, -base[device], np.inf)
-
-
-def _run(model: _Model, seconds: float) -> tuple[list[int], float] | None:
-    entries = [(at, v, w) for at, (terms, _, _) in enumerate(model.rows) for v, w in terms.items()]
-    data = np.array([w for _, _, w in entries])
-    matrix = coo_array(
-        (data, (np.array([a for a, _, _ in entries]), np.array([v for _, v, _ in entries]))),
-        shape=(len(model.rows), len(model.gain)),
-    ).tocsr()
-    answer = milp(
-        -np.array(model.gain),
-        integrality=np.array(model.whole),
-        bounds=Bounds(0, np.array(model.upper)),
-        constraints=LinearConstraint(matrix, [low for _, low, _ in model.rows], [high for _, _, high in model.rows]),
-        options={"time_limit": seconds, "mip_rel_gap": _GAP, "node_limit": _MOST_BRANCHES},
-    )
-    if answer.status != 0 or answer.x is None:
-        return None
-    return [round(amount) for amount in answer.x], -float(answer.fun)
 
 
 def _places(put: _Put, chosen: list[int]) -> list[tuple[int, tuple[int, ...]]]:

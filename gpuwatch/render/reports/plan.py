@@ -1,11 +1,11 @@
-"""A rebalance plan, and what became of one: steps, price, gain after each, and why the rest is left alone."""
+"""A rebalance plan: steps, price, gain after each, and why the rest is left alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gpuwatch.model.evaluation import Evaluation
-from gpuwatch.model.plan import PLAN_SCHEMA, PlanStep, PlanVerdict, RebalancePlan
+from gpuwatch.model.plan import PLAN_SCHEMA, PlanStep, RebalancePlan
 from gpuwatch.model.units import MILLI, gpus
 from gpuwatch.render.plain import plain, time_text
 from gpuwatch.render.report import Cell, Column, Lines, Report, Row, Section, Table
@@ -34,14 +34,6 @@ _FLAT_KEYS = (
     *("order", "kind", "job", "tenant", "owner", "shape", "gpu_model", "source", "source_gpus", "target"),
     *("target_gpus", "step_gpu_hours_lost", "work_lost_seconds", "started_milligpu", "usable_milligpu"),
     *("stranded_milligpu", "gpu_hours_lost", "undo"),
-)
-_VERDICT_COLUMNS = (
-    Column("order", "#"),
-    Column("kind", "Step"),
-    Column("job", "Job", flex=True),
-    Column("verdict", "Verdict"),
-    Column("reason", "Why"),
-    Column("detail", "In words", flex=True),
 )
 _NOTHING = {
     "no_gpus": "there is no GPU in this cluster",
@@ -85,57 +77,6 @@ def plan_report(plan: RebalancePlan, evaluation: Evaluation, show_commands: bool
         ),
         notes=() if plan.steps else (f"nothing to do: {_NOTHING.get(plan.reason or '', plan.reason)}",),
     )
-
-
-def verdict_report(verdict: PlanVerdict, evaluation: Evaluation) -> Report:
-    """What `gpuwatch plan verify` prints."""
-    rows: tuple[dict[str, Cell], ...] = tuple(
-        {
-            "order": each.order,
-            "kind": each.kind,
-            "job": each.job,
-            "verdict": each.verdict,
-            "reason": each.reason,
-            "detail": each.detail,
-        }
-        for each in verdict.steps
-    )
-    fields = plain(verdict)
-    items = fields.pop("steps")
-    document = {
-        "schema": "gpuwatch.plan_verdict/1",
-        "evaluation_id": fields.pop("evaluation_id"),
-        "cluster": fields.pop("cluster"),
-        "snapshot_taken_at": time_text(evaluation.snapshot_taken_at),
-        **fields,
-        "items": items,
-        "skipped": [],
-    }
-    return Report(
-        title=f"Plan {verdict.plan_evaluation_id} in {verdict.cluster}",
-        document=document,
-        sections=(
-            Lines(title="Verdict", lines=tuple(_verdict_sentences(verdict))),
-            Table(title="Steps", columns=_VERDICT_COLUMNS, rows=rows, empty="the plan has no steps"),
-        ),
-        flat=Table(title="", columns=tuple(Column(each.key, each.key) for each in _VERDICT_COLUMNS), rows=rows),
-    )
-
-
-def _verdict_sentences(verdict: PlanVerdict) -> list[str]:
-    if verdict.valid:
-        out = [f"The plan stands: {verdict.steps_to_do} of {len(verdict.steps)} steps are still to do."]
-    else:
-        refused = sum(each.verdict == "refused" for each in verdict.steps)
-        out = [
-            f"The plan no longer stands: {refused} of {len(verdict.steps)} steps are refused.",
-            f"Its first {verdict.sound_steps} steps stand; make a new plan for the rest."
-            if verdict.sound_steps
-            else "None of it can be done as planned; make a new plan.",
-        ]
-    if verdict.changed_nodes:
-        out.append(f"Nodes that it touches and that have changed since: {', '.join(verdict.changed_nodes)}.")
-    return out
 
 
 def _sentences(plan: RebalancePlan) -> list[str]:

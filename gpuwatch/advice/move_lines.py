@@ -26,7 +26,13 @@ def lines(step: PlanStep, job: Job, source_takes_work: bool) -> tuple[Command, .
     if step.source is None or step.source == step.target:
         where = f"{step.target} GPU {','.join(map(str, step.target_gpus))}"
         note = f"expected on {where}: the device plugin chooses the GPU, look before the next step; {_BY_HAND}"
-        return (*_noted(commands.move(job, step.target), note), _wait(job))
+        moved = _noted(commands.move(job, step.target), note)
+        if job.owner:  # its node is open all the time: there is no cordon to lift
+            look = f"kubectl -n {shlex.quote(commands.namespace(job))} get pod -o wide"
+            moved = tuple(
+                replace(each, undo=f"{look}  # its owner has started it again, on any free GPU") for each in moved
+            )
+        return *moved, _wait(job)
     note = f"the scheduler chooses a node with room, {step.target} is expected; {_BY_HAND}"
     moved = (*_noted(commands.move(job, step.target), note), _wait(job))
     if not source_takes_work:

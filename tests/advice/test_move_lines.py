@@ -62,7 +62,7 @@ def test_a_cordon_that_others_set_stays():
 
 def test_a_change_of_device_leaves_its_node_open():
     inside = replace(STEP, target="n0")
-    assert not any("cordon" in line for line in runs(inside))
+    assert not any("cordon" in line.run + line.undo for line in lines(inside, JOB, True))
     assert "device plugin chooses" in lines(inside, JOB, True)[0].note
     assert not any("ExcNodeList" in line for line in runs(inside, id="4711"))
 

@@ -20,14 +20,18 @@ Left = npt.NDArray[np.int32]  # (W, R) milligpu
 
 
 def arrivals_of(table: MixTable) -> Arrivals:
-    """The same sequences for the same mix. Each follows the mix evenly and differs in order, so that few suffice."""
+    """The same sequences for the same mix. Each follows the mix evenly and differs in order, so that few suffice.
+
+    Their starting points are spread evenly too: drawn ones can miss a rare shape in every sequence, and then the nodes
+    that it needs look worthless.
+    """
     weight = [*table.weight.tolist(), *(share for _, share in table.cpu_only)]
     group, cpu_only = table.group, len(table.cpu_only)
     bound = np.cumsum(weight) if weight else np.ones(1)
     rng = random.Random(0)
     sequences = []
-    for _ in range(SEQUENCES):
-        start = rng.random()
+    for number in range(SEQUENCES):
+        start = (number + 0.5) / SEQUENCES
         at = np.searchsorted(bound, bound[-1] * (np.arange(STEPS) + start) / STEPS, side="right")
         sequence = at.clip(0, max(len(weight) - 1, 0)).tolist()
         rng.shuffle(sequence)

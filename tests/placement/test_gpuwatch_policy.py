@@ -292,3 +292,12 @@ def test_it_leads_fgd_on_the_published_lists(traces, workload, lead):
         assert 100 * (own.allocation_ratio_at_130 - fgd.allocation_ratio_at_130) > lead
         admitted = [next(a.admitted for a in run.admission if a.size == "8") for run in (own, fgd)]
         assert admitted[0] >= admitted[1]
+
+
+@pytest.mark.parametrize("rare", [0.001, 0.003, 0.02])
+def test_a_rare_shape_comes_as_often_as_the_mix_says(rare):
+    """Drawn starting points could miss it in every sequence, and the nodes that it needs would look worthless."""
+    common, seldom = Task(1, 500, 4000, ()), Task(8, 1000, 64_000, ())
+    arrivals = arrivals_of(table_of_tasks([(common, 1 - rare), (seldom, rare)]))
+    drawn = arrivals.order.size
+    assert (arrivals.gpus[arrivals.order] == 8).sum() == pytest.approx(rare * drawn, abs=1)

@@ -53,8 +53,9 @@ class FragmentGain:
         """Of nodes with free devices of one model, by look-up."""
         before, anywhere = known.before[at], np.full(len(rows), ANY_DEVICE, dtype=np.int64)
         devices = 0 if shape.mig_profile else shape.gpus
-        share = shape.milligpu_per_gpu
-        if not shares_one_device(shape) and (devices == 0 or share == MILLI):
+        # A share of no device means nothing, and a hand-written snapshot may hold any whole number.
+        share = bounded(shape.milligpu_per_gpu) if devices > 0 else MILLI
+        if not shares_one_device(shape) and share == MILLI:
             after = known.after(at, np.full(len(rows), share), share, devices, shape.cpu_millicores)
             return Ranking(score=self._score(before - after), device=anywhere)
         if not shares_one_device(shape):

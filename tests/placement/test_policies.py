@@ -143,3 +143,11 @@ def test_fgd_spares_the_whole_device_that_the_mix_wants():
     columns = columns_of(book(a_snapshot(a_node("a", 2), jobs=[half])))
     ranking = POLICIES.get("fgd")(ANY).rank(columns, a_shape(1, milligpu=500), np.array([0]), 0)
     assert ranking.device.tolist() == [1]
+
+
+def test_a_share_of_no_device_means_nothing_to_fgd():
+    """Hand-written snapshots hold any whole number, also where it has no meaning."""
+    columns = columns_of(book(a_snapshot(a_node("a", 2), a_node("b", 4))))
+    policy = POLICIES.get("fgd")(ANY)
+    plain, absurd = (policy.rank(columns, a_shape(0, milligpu=m), np.arange(2), 0) for m in (1000, -(10**30)))
+    assert absurd.score.tolist() == plain.score.tolist()

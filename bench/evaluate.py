@@ -33,7 +33,7 @@ from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.snapshot import ClusterSnapshot
 from gpuwatch.placement.arrivals import place_stream
-from gpuwatch.placement.what_if.answer import place_what_if
+from gpuwatch.placement.what_if.answer import WhatIf
 from gpuwatch.simulate.cluster import simulate
 from gpuwatch.traces.openb import read_openb
 from gpuwatch.traces.trace_format import TRACE_START, JobTrace, empty_snapshot
@@ -92,7 +92,7 @@ def _time_what_if(snapshot: ClusterSnapshot) -> None:
     for name, gpus, members in (("1 x 1 GPU", 1, 1), ("8 x 8 GPUs", 8, 8), ("1 x 64 GPUs", 64, 1)):
         request = PlacementRequest(shape=DemandShape(gpus=gpus, cpu_millicores=4000 * gpus), members=members)
         started = time.perf_counter()
-        advice = place_what_if(booking, mix, request, "bench")
+        advice = WhatIf(booking, mix).answer(request, "bench")
         took = time.perf_counter() - started
         print(f"place {name:16s}  {took:8.3f} s   feasible {advice.feasible}, {len(advice.choices)} choices")
 

@@ -13,14 +13,12 @@ from typing import TypeVar
 import numpy as np
 
 from gpuwatch.fit.columns import BoolArray, Columns, IntArray, bounded
-from gpuwatch.fit.fleet_fit import members_that_fit
+from gpuwatch.fit.fleet_fit import UNBOUNDED, bounded_beside, members_that_fit
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
 
 _KEPT = 32  # answers kept of each sort; the next one starts over, so that strange requests cannot fill the memory
 K = TypeVar("K")
-
-UNBOUNDED = np.iinfo(np.int64).max
 
 
 class Capacity:
@@ -47,15 +45,7 @@ class Capacity:
 
     def beside(self, room: IntArray, shape: DemandShape, rows: IntArray | slice = slice(None)) -> IntArray:
         """`room` (rows,) of the devices, cut to what the CPU and memory of the nodes `rows` allow."""
-        columns = self.columns
-        for asked, free, known in (
-            (shape.cpu_millicores, columns.cpu_free, columns.cpu_known),
-            (shape.memory_bytes, columns.memory_free, columns.memory_known),
-        ):
-            if asked > 0:
-                room = np.where(known[rows], np.minimum(room, free[rows] // bounded(asked)), room)
-        # Nothing countable is asked for: more than one would fit, nobody can say how many.
-        return np.where(room == UNBOUNDED, 1, room.clip(min=0))
+        return bounded_beside(self.columns, room, shape, rows)
 
     def device_room(self, shape: DemandShape) -> IntArray:
         """(N,) members that the devices would do for, whatever CPU and memory say; 0 on nodes that take no work."""

@@ -20,14 +20,19 @@ def members_that_fit(columns: Columns, shape: DemandShape, rows: Rows = EVERY_RO
     A member that asks for nothing countable (no device, and no CPU or memory that anybody knows the amount of) counts
     once on every node that takes work: more could fit, nobody can say how many.
     """
-    room = np.where(columns.open[rows], _device_room(columns, shape, rows), 0)
+    return bounded_beside(columns, np.where(columns.open[rows], _device_room(columns, shape, rows), 0), shape, rows)
+
+
+def bounded_beside(columns: Columns, room: IntArray, shape: DemandShape, rows: Rows = EVERY_ROW) -> IntArray:
+    """`room` (rows,), members that the devices hold, cut to what the CPU and memory beside them allow."""
     for asked, free, known in (
         (shape.cpu_millicores, columns.cpu_free, columns.cpu_known),
         (shape.memory_bytes, columns.memory_free, columns.memory_known),
     ):
         if asked > 0:
             room = np.where(known[rows], np.minimum(room, free[rows] // bounded(asked)), room)
-    return np.where(room == _UNBOUNDED, 1, room.clip(min=0))
+    # Nothing countable is asked for: more than one would fit, nobody can say how many.
+    return np.where(room == UNBOUNDED, 1, room.clip(min=0))
 
 
 def fits(columns: Columns, shape: DemandShape, rows: Rows = EVERY_ROW) -> BoolArray:
@@ -63,12 +68,12 @@ def first_devices(columns: Columns, row: int, shape: DemandShape) -> tuple[int, 
     return tuple(int(at) for at in found[: shape.gpus])
 
 
-_UNBOUNDED = np.iinfo(np.int64).max
+UNBOUNDED = np.iinfo(np.int64).max
 
 
 def _device_room(columns: Columns, shape: DemandShape, rows: Rows) -> IntArray:
     if shape.gpus <= 0:
-        return np.full(len(columns.names), _UNBOUNDED, dtype=np.int64)[rows]
+        return np.full(len(columns.names), UNBOUNDED, dtype=np.int64)[rows]
     if shape.mig_profile:
         return _instances(columns, shape, rows) // bounded(shape.gpus)
     accepted = columns.accepted(shape.gpu_models)[rows]

@@ -10,11 +10,10 @@ from gpuwatch.fit.columns import BoolArray, Columns, IntArray
 from gpuwatch.fit.fleet_fit import devices_fit, first_devices
 from gpuwatch.fragmentation.kernel import MixTable
 from gpuwatch.model.jobs import DemandShape
+from gpuwatch.placement.kernels.arrays import INFEASIBLE
 from gpuwatch.placement.kernels.counts import LEVEL, NEVER
 from gpuwatch.placement.kernels.parts import chance
 from gpuwatch.placement.policy import ANY_DEVICE, PolicyContext, make_policy, score_key
-
-_INFEASIBLE = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Spot:
 
 @dataclass(slots=True)
 class _Kept:
-    score: IntArray  # (N,) _INFEASIBLE where devices or CPU lack; memory is looked at anew each time
+    score: IntArray  # (N,) INFEASIBLE where devices or CPU lack; memory is looked at anew each time
     device: IntArray  # (N,)
     seen: int  # changes already taken in
 
@@ -64,9 +63,9 @@ class Placer:
         kept, score = self._scores(shape, allowed)
         if self._holds_back and allowed is None:
             level = self._policy.held(self.columns, shape)
-            score = np.where((score > _INFEASIBLE) & (level < NEVER), score - level * LEVEL, _INFEASIBLE)
-        top = score.max(initial=_INFEASIBLE)
-        if top == _INFEASIBLE:
+            score = np.where((score > INFEASIBLE) & (level < NEVER), score - level * LEVEL, INFEASIBLE)
+        top = score.max(initial=INFEASIBLE)
+        if top == INFEASIBLE:
             return None
         tied = np.flatnonzero(score == top)
         turn = self._order[tied]
@@ -77,7 +76,7 @@ class Placer:
     def ranked(self, shape: DemandShape, allowed: BoolArray | None = None) -> list[Spot]:
         """Every node that fits one member, best first; equal scores go to the fuller node, then the fuller device."""
         kept, score = self._scores(shape, allowed)
-        rows = np.flatnonzero(score > _INFEASIBLE)
+        rows = np.flatnonzero(score > INFEASIBLE)
         spots = [self._spot(int(row), shape, kept) for row in rows]
         room = self.columns.left.sum(axis=1)
 
@@ -134,14 +133,14 @@ class Placer:
         ok = self.columns.memory_free >= shape.memory_bytes
         if allowed is not None:
             ok &= allowed
-        return kept, np.where(ok, kept.score, _INFEASIBLE)
+        return kept, np.where(ok, kept.score, INFEASIBLE)
 
     def _refreshed(self, shape: DemandShape) -> _Kept:
         key = score_key(self._policy, shape)
         count = len(self.columns.names)
         kept = self._kept.get(key)
         if kept is None:
-            kept = _Kept(np.full(count, _INFEASIBLE), np.full(count, ANY_DEVICE), seen=0)
+            kept = _Kept(np.full(count, INFEASIBLE), np.full(count, ANY_DEVICE), seen=0)
             self._kept[key] = kept
             rows = np.arange(count)
         elif self._policy.local:
@@ -156,7 +155,7 @@ class Placer:
     def _rescore(self, kept: _Kept, shape: DemandShape, rows: IntArray) -> None:
         columns = self.columns
         ok = columns.open[rows] & (columns.cpu_free[rows] >= shape.cpu_millicores) & devices_fit(columns, shape, rows)
-        kept.score[rows] = _INFEASIBLE
+        kept.score[rows] = INFEASIBLE
         if ok.any():
             ranking = self._policy.rank(columns, shape, rows[ok], self._draw)
             kept.score[rows[ok]] = ranking.score

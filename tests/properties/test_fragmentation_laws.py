@@ -16,7 +16,7 @@ from gpuwatch.model.jobs import DemandShape, ShapeCount
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.placement.arrivals import place_stream
-from gpuwatch.placement.what_if.answer import place_what_if
+from gpuwatch.placement.what_if.answer import WhatIf
 from tests.builders import a_job, a_node, a_snapshot
 from tests.placement.random_clusters import some_cluster
 
@@ -100,7 +100,7 @@ def test_absurd_amounts_break_nothing(shapes, cpu, memory, requested):
     assert all(0 <= fit.fits_now <= 2**50 for fit in found.shapes)
     for policy in ("best_fit", "fgd"):
         request = PlacementRequest(shape=DemandShape(gpus=1, cpu_millicores=1), policy=policy)
-        advice = place_what_if(book(snapshot), demand_mix(snapshot, SETTINGS), request, "e1")
+        advice = WhatIf(book(snapshot), demand_mix(snapshot, SETTINGS)).answer(request, "e1")
         assert advice.feasible == (advice.nearest_fix is None)
         placed = place_stream(replace(snapshot, jobs=()), jobs, policy)
         assert len(placed.jobs) == len(jobs)

@@ -10,15 +10,13 @@ from gpuwatch.fit.columns import Columns, IntArray, bounded
 from gpuwatch.fit.fleet_fit import roomy_devices
 from gpuwatch.model.jobs import DemandShape
 from gpuwatch.model.units import MILLI
-from gpuwatch.placement.kernels.arrays import Ask, Mix, State, ask_at, asks_of, mix_of
+from gpuwatch.placement.kernels.arrays import INFEASIBLE, Ask, Mix, State, ask_at, asks_of, mix_of
 from gpuwatch.placement.kernels.counts import HOLD, TAKE, holding_of
 from gpuwatch.placement.kernels.holding import decide, hold, whole_nodes
 from gpuwatch.placement.kernels.lookahead import NOTHING, Arrivals, Memory, unused_with
 from gpuwatch.placement.kernels.parts import like_earlier, roomy
 from gpuwatch.placement.lookahead import arrivals_of, empty_memory, unused
 from gpuwatch.placement.policy import ANY_DEVICE, POLICIES, Kernel, Policy, PolicyContext, Ranking, shares_one_device
-
-_LOWEST = np.iinfo(np.int64).min
 
 
 def _kernel(
@@ -66,7 +64,7 @@ class LookAhead(Policy):
         at, device = np.nonzero(room)
         after = left[at]
         after[np.arange(len(at)), device] -= share
-        score = np.full(left.shape, _LOWEST)
+        score = np.full(left.shape, INFEASIBLE)
         score[at, device] = before[at] - unused(self._arrivals, after, model[at], later[at])
         best = score.argmax(axis=1)
         return Ranking(score=score[np.arange(len(rows)), best], device=best)

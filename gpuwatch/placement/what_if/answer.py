@@ -134,8 +134,3 @@ class WhatIf:
         if need_of(request) is None:
             return None
         return memory_need(request, self._question.cards.excluded(request), options)
-
-
-def place_what_if(booking: Booking, mix: DemandMix, request: PlacementRequest, evaluation_id: str) -> PlacementAdvice:
-    """One answer; see WhatIf.answer."""
-    return WhatIf(booking, mix).answer(request, evaluation_id)

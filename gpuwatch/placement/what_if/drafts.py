@@ -9,9 +9,10 @@ import numpy as np
 
 from gpuwatch.fit.columns import IntArray
 from gpuwatch.model.placement import PlacementRequest
+from gpuwatch.placement.kernels.arrays import INFEASIBLE
 from gpuwatch.placement.placer import Placer, Spot
 from gpuwatch.placement.policy import ANY_DEVICE
-from gpuwatch.placement.what_if.frozen import INFEASIBLE, Scores
+from gpuwatch.placement.what_if.frozen import Scores
 from gpuwatch.placement.what_if.ladder import Ladder
 from gpuwatch.placement.what_if.question import Field
 

@@ -10,9 +10,9 @@ from gpuwatch.fit.capacity import Capacity
 from gpuwatch.fit.columns import BoolArray, Columns, IntArray
 from gpuwatch.fragmentation.kernel import MixTable
 from gpuwatch.model.jobs import DemandShape
+from gpuwatch.placement.kernels.arrays import INFEASIBLE
 from gpuwatch.placement.policy import ANY_DEVICE, Policy, PolicyContext, make_policy, score_key
 
-INFEASIBLE = np.iinfo(np.int64).min
 _KEPT = 64  # shapes whose scores are kept; the next one starts over
 
 

@@ -13,9 +13,10 @@ import numpy as np
 from gpuwatch.fit.columns import Columns, IntArray
 from gpuwatch.fit.fleet_fit import fits, roomy_devices
 from gpuwatch.model.jobs import DemandShape
+from gpuwatch.placement.kernels.arrays import INFEASIBLE
 from gpuwatch.placement.placer import Spot
 from gpuwatch.placement.policy import ANY_DEVICE, Policy
-from gpuwatch.placement.what_if.frozen import INFEASIBLE, Scores
+from gpuwatch.placement.what_if.frozen import Scores
 
 _TOGETHER = 64  # members on one node up to which all nodes climb at once; beyond, only those that are climbed on
 

@@ -17,7 +17,7 @@ from gpuwatch.model.jobs import DeviceShare, Member, ShapeCount
 from gpuwatch.model.placement import PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.placement.arrivals import place_stream
-from gpuwatch.placement.what_if.answer import place_what_if
+from gpuwatch.placement.what_if.answer import WhatIf
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
 from tests.placement.random_clusters import some_cluster, some_shape
 
@@ -26,7 +26,7 @@ MIX = tuple(ShapeCount(shape=a_shape(gpus), count=1) for gpus in (1, 2, 4, 8))
 
 def ask(snapshot, shape, **fields):
     request = PlacementRequest(shape=shape, **fields)
-    return place_what_if(book(snapshot), demand_mix(snapshot, AnalysisSettings()), request, "e1")
+    return WhatIf(book(snapshot), demand_mix(snapshot, AnalysisSettings())).answer(request, "e1")
 
 
 def with_free(**free: int):
@@ -88,7 +88,7 @@ def test_every_choice_is_feasible_and_tells_the_index_after(policy, seed):
         shape=shape, members=rng.choice((1, 1, 2, 3, 7)), policy=policy, same_nvlink_domain=rng.random() < 0.3
     )
     mix = demand_mix(snapshot, AnalysisSettings())
-    advice = place_what_if(book(snapshot), mix, request, "e1")
+    advice = WhatIf(book(snapshot), mix).answer(request, "e1")
     assert advice.feasible == bool(advice.choices)
     assert advice.feasible == (advice.nearest_fix is None)
     if shape.gpus and not request.same_nvlink_domain:

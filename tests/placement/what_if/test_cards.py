@@ -12,7 +12,7 @@ from gpuwatch.fit.booking import book
 from gpuwatch.model.placement import ModelSize, PlacementRequest
 from gpuwatch.model.settings import AnalysisSettings
 from gpuwatch.model.units import GIB
-from gpuwatch.placement.what_if.answer import place_what_if
+from gpuwatch.placement.what_if.answer import WhatIf
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot
 
 BILLION = 10**9
@@ -26,7 +26,7 @@ EVERY = a_snapshot(
 
 def ask(snapshot, shape=None, **fields):
     request = PlacementRequest(shape=shape or a_shape(1), **fields)
-    return place_what_if(book(snapshot), demand_mix(snapshot, AnalysisSettings()), request, "e1")
+    return WhatIf(book(snapshot), demand_mix(snapshot, AnalysisSettings())).answer(request, "e1")
 
 
 def cards(advice):

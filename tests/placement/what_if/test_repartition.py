@@ -12,7 +12,7 @@ from gpuwatch.model.cluster import Gpu, MigInstance, Telemetry
 from gpuwatch.model.jobs import DeviceShare, Member
 from gpuwatch.model.mix import DemandMix
 from gpuwatch.model.placement import PlacementRequest
-from gpuwatch.placement.what_if.answer import place_what_if
+from gpuwatch.placement.what_if.answer import WhatIf
 from gpuwatch.placement.what_if.repartition import Repartition
 from tests.builders import a_gpu, a_job, a_node, a_shape, a_snapshot, busy, idle
 
@@ -92,7 +92,7 @@ def test_it_is_told_where_nothing_fits_and_only_there():
 
     def ask(profile: str, gpus: int = 1, members: int = 1):
         request = PlacementRequest(shape=a_shape(gpus, mig_profile=profile), members=members)
-        return place_what_if(book(snapshot), DemandMix(), request, "e1")
+        return WhatIf(book(snapshot), DemandMix()).answer(request, "e1")
 
     small = ask("1g.10gb", 2)
     assert small.blockers == {"mig_repartition_needed": 2, "mig_profile": 1}

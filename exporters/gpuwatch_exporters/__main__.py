@@ -1,16 +1,16 @@
 """gpuwatch-exporter: one command for all that is scraped.
 
 Each subcommand is one folder here: `HELP`, one line, in its `__init__`, and a module `command` that is imported when
-called. A new folder is a new subcommand.
+called. A new folder with a `command` is a new subcommand; the other folders are rooms that commands share.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import pkgutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, cast
 
 import gpuwatch_exporters
@@ -58,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def subcommands() -> dict[str, str]:
     """The line of help of each subcommand, by name."""
-    folders = sorted(each.name for each in pkgutil.iter_modules(gpuwatch_exporters.__path__) if each.ispkg)
+    [root] = gpuwatch_exporters.__path__
+    folders = sorted(each.parent.name for each in Path(root).glob("*/command.py"))
     return {name: importlib.import_module(f"gpuwatch_exporters.{name}").HELP for name in folders}
 
 

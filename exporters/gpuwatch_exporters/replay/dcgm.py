@@ -10,7 +10,7 @@ from typing import Literal
 from gpuwatch.model.catalogue import card
 from gpuwatch.model.cluster import Gpu, MigInstance, Node, Telemetry
 from gpuwatch.model.units import MIB
-from gpuwatch_exporters.replay.exposition import family, labels, number
+from gpuwatch_exporters.exposition import family, labels, number
 from gpuwatch_exporters.replay.holders import CONTAINER, Pod
 
 Names = Literal["old", "new"]

@@ -8,7 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from gpuwatch.model.cluster import Gpu, Node
 from gpuwatch.model.units import MIB, MILLI
-from gpuwatch_exporters.replay.exposition import labels, number
+from gpuwatch_exporters.exposition import labels, number
 from gpuwatch_exporters.replay.kube_pods import node_replicas
 from gpuwatch_exporters.replay.products import product_label, sanitized
 

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 from gpuwatch.model.cluster import Node
 from gpuwatch.model.jobs import DemandShape, Job, Member
 from gpuwatch.model.units import MILLI
-from gpuwatch_exporters.replay.exposition import labels, number
+from gpuwatch_exporters.exposition import labels, number
 from gpuwatch_exporters.replay.holders import CONTAINER, namespace_of
 from gpuwatch_exporters.replay.products import sanitized
 

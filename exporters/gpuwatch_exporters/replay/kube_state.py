@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpuwatch.model.cluster import Node
 from gpuwatch.model.jobs import Job
 from gpuwatch.model.snapshot import ClusterSnapshot
-from gpuwatch_exporters.replay.exposition import family
+from gpuwatch_exporters.exposition import family
 from gpuwatch_exporters.replay.kube_nodes import NODE_FAMILIES, node_blocks
 from gpuwatch_exporters.replay.kube_pods import POD_FAMILIES, Stamp, agent_blocks, pod_blocks
 from gpuwatch_exporters.replay.products import product_labels

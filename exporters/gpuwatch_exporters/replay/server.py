@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from gpuwatch import __version__
 from gpuwatch.errors import GpuwatchError
-from gpuwatch_exporters.replay.exposition import CONTENT_TYPE
+from gpuwatch_exporters.exposition import CONTENT_TYPE
 from gpuwatch_exporters.replay.frames import ExporterDownError, Page, Replay
 from gpuwatch_exporters.replay.self_metrics import SelfMetrics
 from gpuwatch_exporters.replay.targets import KUBE_STATE_PATH, SELF_PATH, node_path, targets_json

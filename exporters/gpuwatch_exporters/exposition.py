@@ -1,4 +1,4 @@
-"""Prometheus text: escaping, families and numbers as the replayed exporters print them."""
+"""Prometheus text: escaping, families and numbers as the exporters print them."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def family(name: str, kind: str, told: str) -> str:
 def number(amount: float) -> str:
     """Whole numbers without a point, others with six decimals at most."""
     return str(int(amount)) if float(amount).is_integer() else f"{amount:.6f}".rstrip("0").rstrip(".")
+
+
+def exact(amount: float) -> str:
+    """Whole numbers without a point, others with every digit that a reader needs to get the same number back."""
+    return str(int(amount)) if float(amount).is_integer() else repr(float(amount))

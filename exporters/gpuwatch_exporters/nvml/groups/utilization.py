@@ -1,0 +1,25 @@
+"""Utilization of the board. On a board in MIG mode the driver has no such number: absent, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pynvml as nv
+
+from gpuwatch_exporters.device.families import utilization as of
+from gpuwatch_exporters.device.frame import Value
+from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
+
+
+class Utilization(Group):
+    help = "share of time with a kernel running, and with memory traffic"
+
+    def read(self, board: Board) -> Iterable[Value]:
+        rates = board.ask(nv.nvmlDeviceGetUtilizationRates)
+        if rates is None or board.mig_enabled:
+            return
+        yield Value(of.UTILIZATION, (), rates.gpu / 100)
+        yield Value(of.MEMORY_CONTROLLER, (), rates.memory / 100)
+
+
+GROUPS.register("utilization")(Utilization())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -107,11 +107,11 @@ class Kubelet:
 
 
 @contextlib.contextmanager
-def serving(socket: Path, kubelet: Kubelet) -> Iterator[None]:
+def serving(socket: Path, kubelet: Kubelet, service: str = "v1.PodResourcesLister") -> Iterator[None]:
     with ThreadPoolExecutor(4) as pool:
         server = grpc.server(pool, options=(("grpc.max_send_message_length", -1),))
         method = grpc.unary_unary_rpc_method_handler(kubelet.list)
-        handlers = grpc.method_handlers_generic_handler("v1.PodResourcesLister", {"List": method})
+        handlers = grpc.method_handlers_generic_handler(service, {"List": method})
         server.add_generic_rpc_handlers((handlers,))
         server.add_insecure_port(f"unix:{socket}")
         server.start()
@@ -120,6 +120,3 @@ def serving(socket: Path, kubelet: Kubelet) -> Iterator[None]:
         finally:
             kubelet.slow.set()
             server.stop(None).wait(5)
-
-
-Look = Callable[[], Any]

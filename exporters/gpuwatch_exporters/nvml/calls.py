@@ -45,7 +45,14 @@ class Calls:
         self._who = who  # for the log
         self.unsupported: dict[Hashable, str] = {}  # call -> reason
         self.failures: Counter[tuple[str, str]] = Counter()  # (function, error) that gave no value, ever
+        self.closed = False  # set from outside: whoever is at it stops at the next call
         self._told: set[tuple[str, str]] = set()
+
+    def renewed(self) -> Calls:
+        """For the same device after its handles changed: nothing counts as unsupported, the counts go on."""
+        fresh = Calls(self._who)
+        fresh.failures, fresh._told = self.failures, self._told
+        return fresh
 
     def ask(self, function: Callable[..., T], *arguments: Any, key: Hashable = None) -> T | None:
         """The call's answer; None where it is unsupported or failed now.
@@ -56,6 +63,8 @@ class Calls:
         known = (function, arguments[1:]) if key is None else key  # [0] is the handle
         if known in self.unsupported:
             return None
+        if self.closed:
+            raise DriverGoneError("closed")
         try:
             return function(*arguments)
         except nv.NVMLError as err:

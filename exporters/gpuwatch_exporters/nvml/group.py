@@ -23,6 +23,7 @@ class Board:
     identity: Identity
     calls: Calls
     mig_enabled: bool = False
+    cycle: int = 0  # counts readings of this board: what is read once for several groups is read anew in a new one
     kept: dict[str, Any] = field(default_factory=dict)
 
     def ask(self, function: Callable[..., T], *arguments: Any) -> T | None:

@@ -16,6 +16,7 @@ from typing import Protocol, cast
 import gpuwatch_exporters
 from gpuwatch import __version__
 from gpuwatch.errors import GpuwatchError
+from gpuwatch_exporters.serving.outside import fill_defaults
 
 EXIT_FAILURE, EXIT_INTERRUPTED = 1, 130
 
@@ -42,12 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"gpuwatch-exporter {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, told in subcommands().items():
-        sub = commands.add_parser(name, help=told, description=told[0].upper() + told[1:] + ".")
-        if name in arguments[:1]:  # the others stay unimported: a GPU node pays only for what it runs
-            _command(name).add_arguments(sub)
-    options = parser.parse_args(arguments)
     try:
+        for name, told in subcommands().items():
+            sub = commands.add_parser(name, help=told, description=told[0].upper() + told[1:] + ".")
+            if name in arguments[:1]:  # the others stay unimported: a GPU node pays only for what it runs
+                _command(name).add_arguments(sub)
+                fill_defaults(sub, arguments[1:])
+        options = parser.parse_args(arguments)
         return _command(options.command).run(options)
     except GpuwatchError as err:
         print("\n".join(err.lines()), file=sys.stderr)

@@ -1,0 +1,278 @@
+"""The loop that accepts, reads, asks the handler and writes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from gpuwatch_exporters.serving.web.connection import ANSWER_SECONDS, READ, Connection
+from gpuwatch_exporters.serving.web.message import BadRequestError, Request, Response, render_head
+from gpuwatch_exporters.serving.web.slow import SlowLane
+
+if TYPE_CHECKING:
+    import ssl
+
+log = logging.getLogger(__name__)
+MAX_CONNECTIONS = 512
+_SWEEP_SECONDS = 1.0
+Answer = Response | Callable[[], Response]  # a callable may be slow, and is called on another thread
+
+
+class Settings(Protocol):
+    """What the server asks of the web configuration before each connection and answer."""
+
+    generation: int  # rises when the configuration changes
+    tls: ssl.SSLContext | None
+    header_lines: bytes
+
+    def refresh(self) -> None:
+        """Looks for a changed file; cheap when there is none."""
+        ...
+
+    def admits(self, sock: ssl.SSLSocket) -> bool:
+        """Whether the certificate of a client whose handshake is done is one of those let in."""
+        ...
+
+
+class Server:
+    """Serves `handler` on a listening socket, on one daemon thread."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        handler: Callable[[Request], Answer],
+        settings: Settings,
+        max_connections: int = MAX_CONNECTIONS,
+    ) -> None:
+        self._listener = listener
+        self._handler = handler
+        self._settings = settings
+        self._max = max_connections
+        self._selector = selectors.DefaultSelector()
+        self._connections: dict[int, Connection] = {}
+        self._paused_until = 0.0
+        self._swept = 0.0
+        self._generation = settings.generation
+        self._stopping = False
+        self._done: deque[tuple[Connection, Request, Response]] = deque()
+        self._waker, self._woken = socket.socketpair()
+        self._slow = SlowLane()
+        for each in (listener, self._waker, self._woken):
+            each.setblocking(False)
+        self._selector.register(listener, READ)
+        self._selector.register(self._woken, READ)
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
+
+    def start(self) -> None:
+        """Begins to answer."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """Closes everything; waits at most so long for the thread."""
+        self._stopping = True
+        self._wake()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                self._turn()
+            except Exception:  # a fault in one turn must not end the service
+                log.exception("fault in the HTTP loop")
+                time.sleep(0.1)
+        self._close_all()
+
+    def _turn(self) -> None:
+        for key, events in self._selector.select(_SWEEP_SECONDS):
+            if key.fileobj is self._listener:
+                self._accept()
+            elif key.fileobj is self._woken:
+                self._take_slow_answers()
+            elif isinstance(key.data, Connection):
+                self._serve(key.data, events)
+        self._sweep()
+
+    def _accept(self) -> None:
+        self._settings.refresh()
+        if self._settings.generation != self._generation:
+            self._retire_old()
+        for _ in range(64):
+            try:
+                sock, _ = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as err:
+                self._cannot_accept(err)
+                return
+            if len(self._connections) >= self._max and not self._make_room():
+                sock.close()
+                continue
+            self._open(sock)
+
+    def _open(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        tls = self._settings.tls
+        try:
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if tls is not None:
+                sock = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        except (OSError, ValueError) as err:
+            log.debug("connection not taken: %s", err)
+            sock.close()
+            return
+        connection = Connection(sock, self._generation, tls is not None)
+        self._connections[sock.fileno()] = connection
+        # The request is often there already, and is then answered without a look at the selector.
+        self._serve(connection, READ)
+
+    def _cannot_accept(self, err: OSError) -> None:
+        """Out of descriptors or memory: the listener would be ready forever, so it rests for a moment."""
+        if err.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+            return
+        log.warning("no connection can be taken: %s", err.strerror)
+        self._make_room()
+        self._selector.unregister(self._listener)
+        self._paused_until = time.monotonic() + 1.0
+
+    def _make_room(self) -> bool:
+        """Closes the connection that is idle for longest."""
+        idle = [each for each in self._connections.values() if each.idle]
+        if idle:
+            self._close(min(idle, key=lambda each: each.deadline))
+        return bool(idle)
+
+    def _serve(self, connection: Connection, events: int) -> None:
+        try:
+            if connection.handshaking:
+                if not connection.handshake():
+                    self._watch(connection)
+                    return
+                if not self._settings.admits(connection.sock):  # type: ignore[arg-type]
+                    self._close(connection)
+                    return
+            if connection.outgoing and not connection.flush():
+                self._watch(connection)
+                return
+            if events & READ:
+                connection.receive()
+            self._answer(connection)
+        except OSError as err:
+            log.debug("connection ended: %s", err)
+            self._close(connection)
+
+    def _answer(self, connection: Connection) -> None:
+        """Answers the requests of the buffer in order, until one has to wait."""
+        while not connection.answering and not connection.closing:
+            if connection.outgoing and not connection.flush():
+                break
+            try:
+                request = connection.next_request()
+            except BadRequestError as err:
+                connection.closing = True
+                self._queue(connection, None, Response(err.status, f"{err.told}\n".encode()))
+                break
+            if request is None:
+                break
+            self._handle(connection, request)
+        if (not connection.outgoing or connection.flush()) and connection.closing:
+            self._close(connection)
+            return
+        self._watch(connection)
+
+    def _handle(self, connection: Connection, request: Request) -> None:
+        try:
+            answer = self._handler(request)
+        except Exception:
+            log.exception("fault while answering %s", request.path)
+            answer = Response(500, b"internal error\n")
+        if isinstance(answer, Response):
+            self._queue(connection, request, answer)
+            return
+        connection.answering = True
+        connection.deadline = time.monotonic() + ANSWER_SECONDS
+        if not self._slow.give(answer, lambda found: self._slow_done(connection, request, found)):
+            self._queue(connection, request, Response(503, b"busy\n", headers={"Retry-After": "1"}))
+
+    def _queue(self, connection: Connection, request: Request | None, response: Response) -> None:
+        current = connection.generation == self._generation
+        keep = request is not None and request.keep_alive and current and not self._stopping
+        head = render_head(response, keep, self._settings.header_lines)
+        connection.queue(head, b"" if request is not None and request.method == "HEAD" else response.body)
+        connection.closing = not keep
+
+    def _slow_done(self, connection: Connection, request: Request, response: Response) -> None:
+        """Called on the slow thread."""
+        self._done.append((connection, request, response))
+        self._wake()
+
+    def _take_slow_answers(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._woken.recv(4096)
+        while self._done:
+            connection, request, response = self._done.popleft()
+            if connection.sock.fileno() < 0:  # gone meanwhile
+                continue
+            self._queue(connection, request, response)
+            try:
+                self._answer(connection)
+            except OSError:
+                self._close(connection)
+
+    def _watch(self, connection: Connection) -> None:
+        # While an answer is awaited or written, nothing more is read: a client cannot fill the memory ahead.
+        events = 0 if connection.answering and connection.incoming else connection.events
+        key = self._selector.get_map().get(connection.sock)
+        if events == 0:
+            if key is not None:
+                self._selector.unregister(connection.sock)
+        elif key is None:
+            self._selector.register(connection.sock, events, connection)
+        elif key.events != events:
+            self._selector.modify(connection.sock, events, connection)
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        if now - self._swept < _SWEEP_SECONDS:
+            return
+        self._swept = now
+        if self._paused_until and now >= self._paused_until:
+            self._paused_until = 0.0
+            self._selector.register(self._listener, READ)
+        for connection in [each for each in self._connections.values() if now > each.deadline]:
+            self._close(connection)
+
+    def _retire_old(self) -> None:
+        """After a change of the web configuration, nobody stays under the old one."""
+        self._generation = self._settings.generation
+        for connection in [each for each in self._connections.values() if each.idle]:
+            self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        descriptor = connection.sock.fileno()
+        if descriptor < 0:
+            return
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(connection.sock)
+        self._connections.pop(descriptor, None)
+        connection.outgoing.clear()
+        connection.sock.close()
+
+    def _close_all(self) -> None:
+        for connection in list(self._connections.values()):
+            self._close(connection)
+        self._selector.close()
+        for each in (self._listener, self._waker, self._woken):
+            each.close()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # full: it is awake; closed: it is gone
+            self._waker.send(b"\0")

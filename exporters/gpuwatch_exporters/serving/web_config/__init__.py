@@ -1,0 +1,1 @@
+"""The web configuration file that exporters share: TLS, client certificates, headers, passwords. Read on change."""

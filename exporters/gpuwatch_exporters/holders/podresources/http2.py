@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from contextlib import suppress
 from typing import NamedTuple
 
 from gpuwatch_exporters.holders.holding import LookError, SourceOffError
@@ -102,10 +103,9 @@ class _Talk:
                 return _message(data, answered)
 
     def _about_connection(self, frame: _Frame) -> None:
-        if frame.kind == _SETTINGS and not frame.flags & _ACK:
-            self._send(_frame(_SETTINGS, _ACK, 0, b""))
-        elif frame.kind == _PING and not frame.flags & _ACK:
-            self._send(_frame(_PING, _ACK, 0, frame.body))
+        if frame.kind in (_SETTINGS, _PING) and not frame.flags & _ACK:
+            with suppress(BrokenPipeError):  # a peer that has answered already may be gone
+                self._send(_frame(frame.kind, _ACK, 0, frame.body if frame.kind == _PING else b""))
         elif frame.kind == _GOAWAY and int.from_bytes(frame.body[:4], "big") & _WINDOW < _STREAM:
             raise LookError("unavailable", "the other side closes the connection")
 

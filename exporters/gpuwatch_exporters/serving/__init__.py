@@ -5,6 +5,6 @@ Knows nothing of GPUs. A scrape never waits for a device: it gets the bytes of t
 """
 
 from gpuwatch_exporters.serving.options import add_serving_arguments
-from gpuwatch_exporters.serving.service import run
+from gpuwatch_exporters.serving.process import run
 
 __all__ = ["add_serving_arguments", "run"]

@@ -32,6 +32,10 @@ class OpenAccess:
         """Everybody may read."""
         return True
 
+    def too_many(self) -> bool:
+        """There is no limit."""
+        return False
+
     def knows(self, request: Request) -> bool:
         """Nobody proves who they are."""
         return False

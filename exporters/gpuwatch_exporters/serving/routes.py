@@ -30,6 +30,10 @@ class Guard(Protocol):
         """Whether the request carries what is asked for; a callable where finding out takes long."""
         ...
 
+    def too_many(self) -> bool:
+        """Whether the limit of requests is reached; each call counts as one."""
+        ...
+
     def knows(self, request: Request) -> bool:
         """Whether an allowed request comes from somebody who proved who they are."""
         ...
@@ -53,6 +57,8 @@ class Routes:
         # Whoever watches the process has no password, and learns no more than one bit here.
         if request.path in ("/-/healthy", "/-/ready"):
             return self._read_only(request, self._health)
+        if self._guard.too_many():
+            return self._counted(request, Response(429, b"too many requests\n", headers={"Retry-After": "1"}))
         allowed = self._guard.allows(request)
         if isinstance(allowed, bool):
             return self._counted(request, self._inside(request) if allowed else _unauthorized())

@@ -1,13 +1,13 @@
-"""One exporter in service: cycles, page, HTTP, text file, systemd; and the process around it."""
+"""One exporter in service: cycles, page, HTTP, text file and what systemd is told, put together."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-import os
-import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
 
 from gpuwatch.errors import SettingsError
 from gpuwatch_exporters.serving.cycles import Cycles, Outcome
@@ -17,16 +17,22 @@ from gpuwatch_exporters.serving.notify import Notifier
 from gpuwatch_exporters.serving.open_access import OpenAccess
 from gpuwatch_exporters.serving.options import Listen
 from gpuwatch_exporters.serving.page import Pages
-from gpuwatch_exporters.serving.routes import Routes
+from gpuwatch_exporters.serving.routes import Guard, Routes
 from gpuwatch_exporters.serving.self_metrics import SelfMetrics
-from gpuwatch_exporters.serving.signals import SignalBox
 from gpuwatch_exporters.serving.textfile import TextFile
-from gpuwatch_exporters.serving.web.server import Server
+from gpuwatch_exporters.serving.web.server import Server, Settings
 
 log = logging.getLogger(__name__)
 _CLOSE_SECONDS, _CYCLE_SECONDS, _HTTP_SECONDS = 2.0, 1.0, 0.5  # together under the 5 s that a stop may take
 _TICK_SECONDS = 5.0
-_SWITCH_SECONDS = 0.0005
+
+
+class Access(Settings, Guard, Protocol):
+    """What the web configuration decides."""
+
+    def reload(self) -> bool:
+        """Reads it anew; False when the old one holds on."""
+        ...
 
 
 class Service:
@@ -44,19 +50,28 @@ class Service:
             TextFile(options.textfile, self.pages, self.metrics, exporter.name) if options.textfile else None
         )
         self.address = ""
+        self.access: Access | None = None
         self._server: Server | None = None
         if options.listen is not None:
             self._server = self._http(options.listen, options.web_config_file)
         elif self._textfile is None:
             raise SettingsError("--listen off without --textfile: nobody could read anything")
 
-    def _http(self, where: Listen, web_config_file: object) -> Server:
-        access = OpenAccess()
+    def _http(self, where: Listen, web_config_file: Path | None) -> Server:
+        access = self._access(web_config_file)
+        self.access = access
         listener = listen(where)
         self.address = told_address(listener)
         routes = Routes(self._exporter, self.cycles, self.pages, self.metrics, access, loopback=is_loopback(listener))
-        self._access = access
         return Server(listener, routes, access)
+
+    def _access(self, web_config_file: Path | None) -> Access:
+        if web_config_file is None:
+            return OpenAccess()
+        # YAML, TLS and bcrypt are 10 MB of memory that only who asks for them pays.
+        from gpuwatch_exporters.serving.web_config.live import LiveWebConfig
+
+        return LiveWebConfig(web_config_file, self.metrics.reloaded)
 
     def start(self) -> None:
         """Begins to serve and to collect; what is served before the first cycle holds no values."""
@@ -100,7 +115,8 @@ class Service:
 
     def reload(self) -> None:
         """Reads the web configuration anew."""
-        self._access.reload()
+        if self.access:
+            self.access.reload()
 
     def stop(self) -> bool:
         """Ends everything within 4 s; False when something still hangs and only the end of the process ends it."""
@@ -127,44 +143,3 @@ class Service:
             self._textfile.write()
         good = outcome.text is not None
         self._notifier.status("collecting" if good else f"cycle failed: {outcome.told}")
-
-
-def run(exporter: Exporter, options: argparse.Namespace) -> int:
-    """Serves until SIGTERM or SIGINT and gives the exit code: 0, or 1 when the one cycle of --once failed. SIGUSR1
-    releases, SIGUSR2 resumes, SIGHUP reads the web configuration anew. SettingsError on
-    options that do not go together."""
-    configure_logging(options.log_level)
-    # A thread that computes keeps the others waiting for so long each time they come back from a system call.
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    if options.once:
-        from gpuwatch_exporters.serving.single import run_once
-
-        return run_once(exporter, options)
-    signals = SignalBox()
-    service = Service(exporter, options)
-    service.start()
-    while (name := signals.wait(service.wait_seconds())) not in ("SIGTERM", "SIGINT"):
-        if name == "SIGHUP":
-            service.reload()
-        elif name is not None:
-            service.act("release" if name == "SIGUSR1" else "resume")
-        service.tick()
-    log.info("%s: stopping", name)
-    signals.exit_at_the_next_one()
-    if not service.stop():
-        log.warning("something hangs; ending without it")
-        leave(0)
-    return 0
-
-
-def configure_logging(level: str) -> None:
-    """Lines on stderr without a time: whoever collects them adds it."""
-    logging.basicConfig(stream=sys.stderr, level=level.upper(), format="%(levelname)s %(message)s", force=True)
-
-
-def leave(code: int) -> None:
-    """Ends the process at once: a thread that hangs in a driver would hold up the interpreter's own way out."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)

@@ -9,6 +9,7 @@ import threading
 
 from gpuwatch_exporters.serving.cycles import Cycles, Outcome
 from gpuwatch_exporters.serving.exporter import Exporter
+from gpuwatch_exporters.serving.leaving import leave
 from gpuwatch_exporters.serving.page import Pages
 from gpuwatch_exporters.serving.self_metrics import SelfMetrics
 from gpuwatch_exporters.serving.textfile import TextFile
@@ -39,8 +40,6 @@ def run_once(exporter: Exporter, options: argparse.Namespace) -> int:
     closing.start()
     closing.join(_CLOSE_SECONDS)
     if outcome is None or closing.is_alive():
-        from gpuwatch_exporters.serving.service import leave
-
         leave(0 if good else 1)
     return 0 if good else 1
 

@@ -98,12 +98,12 @@ class Server:
                 self._take_slow_answers()
             elif isinstance(key.data, Connection):
                 self._serve(key.data, events)
+        if self._settings.generation != self._generation:
+            self._retire_old()
         self._sweep()
 
     def _accept(self) -> None:
         self._settings.refresh()
-        if self._settings.generation != self._generation:
-            self._retire_old()
         for _ in range(64):
             try:
                 sock, _ = self._listener.accept()
@@ -129,7 +129,7 @@ class Server:
             log.debug("connection not taken: %s", err)
             sock.close()
             return
-        connection = Connection(sock, self._generation, tls is not None)
+        connection = Connection(sock, self._settings.generation, tls is not None)
         self._connections[sock.fileno()] = connection
         # The request is often there already, and is then answered without a look at the selector.
         self._serve(connection, READ)
@@ -203,7 +203,7 @@ class Server:
             self._queue(connection, request, Response(503, b"busy\n", headers={"Retry-After": "1"}))
 
     def _queue(self, connection: Connection, request: Request | None, response: Response) -> None:
-        current = connection.generation == self._generation
+        current = connection.generation == self._settings.generation
         keep = request is not None and request.keep_alive and current and not self._stopping
         head = render_head(response, keep, self._settings.header_lines)
         connection.queue(head, b"" if request is not None and request.method == "HEAD" else response.body)

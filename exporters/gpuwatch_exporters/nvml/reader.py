@@ -42,6 +42,7 @@ class Reader:
         self._groups = groups
         self._board: Board | None = None
         self._generation = 0
+        self._cancelled = False
         self._instances: list[Instance] = []
         self._layout: list[mig.Found] = []
         self._features: list[Feature] = []
@@ -50,7 +51,10 @@ class Reader:
         """Reads everything once. Never raises for what a device or driver can do."""
         try:
             if self._board is None or self._generation != generation:
+                self._cancelled = False
                 self._open(generation, driver_version)
+            if self._cancelled:  # the opening itself hung meanwhile
+                raise DriverGoneError("closed")
             board = self._follow_layout()
             return self._reading(board)
         except NotOpenError as err:
@@ -64,6 +68,7 @@ class Reader:
 
     def cancel(self) -> None:
         """Makes a reading that is going on stop at its next call. From any thread."""
+        self._cancelled = True
         board, instances = self._board, self._instances
         for calls in [board.calls if board else None, *(each.calls for each in instances)]:
             if calls is not None:

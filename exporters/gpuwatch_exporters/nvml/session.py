@@ -66,17 +66,12 @@ class Session:
             return False
         work, self._opening = self._opening, None
         if work.value is None:
-            self._failed(_reason(work.error))
+            self.wait_longer(_reason(work.error))
             return False
         self.facts, self.reason, self._wait = work.value, "", FIRST_WAIT_SECONDS
         self.generation += 1
         log.info("NVML is open: driver %s, %s GPUs", self.facts.driver_version or "?", self.facts.count)
         return True
-
-    def lost(self, reason: str, seconds: float) -> None:
-        """The driver went away: closes, and waits before the next opening."""
-        self.close(reason, seconds)
-        self._failed(reason)
 
     def close(self, reason: str, seconds: float) -> bool:
         """Shuts the library, which closes the device files; whether that ended within this time."""
@@ -94,7 +89,8 @@ class Session:
         """Ends the thread as soon as it has nothing to do."""
         self._worker.stop()
 
-    def _failed(self, reason: str) -> None:
+    def wait_longer(self, reason: str) -> None:
+        """The driver is not there, or went away: the next opening has to wait, twice as long as the last time."""
         if reason != self.reason or self._wait == FIRST_WAIT_SECONDS:
             log.warning("NVML is not available: %s", reason)
         self.reason = reason

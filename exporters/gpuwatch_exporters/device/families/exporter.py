@@ -52,6 +52,6 @@ LISTED = node_gauge(
 )  # fmt: skip
 UNIDENTIFIED_INFO = node_gauge(
     "gpuwatch_gpus_unidentified_info",
-    "A GPU on the PCI bus whose uuid neither library, driver nor memory tells, and why it is not read; always 1.",
-    "pci_bus_id", "reason",
+    "A GPU whose uuid neither library, driver nor memory tells, by PCI address or index:N; always 1.",
+    "device", "reason",
 )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Options of `gpuwatch-exporter nvml`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from gpuwatch.errors import SettingsError
+from gpuwatch_exporters.device.compat import COMPATS
+from gpuwatch_exporters.holders import add_holder_arguments, holder_settings
+from gpuwatch_exporters.nvml.collector import Collector
+from gpuwatch_exporters.nvml.exporter import NvmlExporter
+from gpuwatch_exporters.nvml.group import GROUPS
+from gpuwatch_exporters.nvml.settings import DAY_SECONDS, Settings
+from gpuwatch_exporters.serving import add_serving_arguments
+from gpuwatch_exporters.serving import run as serve
+
+FIRST_CYCLE_SECONDS = 20.0  # with --once there is no second cycle that could tell what a slow driver tells late
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of this exporter, of who holds the devices, and of serving."""
+    group = parser.add_argument_group("what is read")
+    group.add_argument(
+        "--node-name", default=os.environ.get("NODE_NAME") or platform.node(), metavar="NAME",
+        help="the label node (default: the variable NODE_NAME, else the host's name: %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--device-timeout", type=float, default=0.8, metavar="SECONDS",
+        help="how long a cycle waits for the devices; one that takes longer is down in it (default %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--disable", action="append", default=[], metavar="FEATURE",
+        help=f"a feature that is not read; may be repeated. One of: {', '.join(GROUPS.ids())}",
+    )  # fmt: skip
+    group.add_argument(
+        "--compat", action="append", default=[], metavar="NAME",
+        help=f"also print another exporter's names; may be repeated. One of: {', '.join(COMPATS.ids())}",
+    )  # fmt: skip
+    group.add_argument(
+        "--state-file", type=Path, default=_default_state_file(), metavar="FILE",
+        help="remembers the node's GPUs over a restart, so that a lost one is missed "
+        "(default: nvml.json in systemd's STATE_DIRECTORY, else none)",
+    )  # fmt: skip
+    group.add_argument(
+        "--forget-after", type=float, default=30.0, metavar="DAYS",
+        help="a missing GPU is missed for so long; 0: until another one sits in its slot (default %(default)s)",
+    )  # fmt: skip
+    group.add_argument("--path.sysfs", type=Path, default=Path("/sys"), metavar="DIR", help="default %(default)s")
+    group.add_argument("--path.procfs", type=Path, default=Path("/proc"), metavar="DIR", help="default %(default)s")
+    group.add_argument(
+        "--exit-when-no-gpu", type=int, metavar="CODE",
+        help="end with this code when at the start there is no driver or no GPU (default: run, and say so)",
+    )  # fmt: skip
+    add_holder_arguments(parser)
+    add_serving_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serves until told to stop. SettingsError for options that make no sense."""
+    settings = settings_of(options)
+    if options.exit_when_no_gpu is not None and (why := _no_gpu(settings)):
+        print(f"error: there is no GPU to read\ntried: opening NVML: {why}", file=sys.stderr)
+        return int(options.exit_when_no_gpu)
+    return serve(NvmlExporter(settings, holder_settings(options)), options)
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """The settings of parsed options. SettingsError for an unknown name or a time that is no time."""
+    named = vars(options)
+    _known("--disable", options.disable, GROUPS.ids())
+    _known("--compat", options.compat, COMPATS.ids())
+    if not 0 < options.device_timeout <= options.interval:
+        raise SettingsError(
+            f"--device-timeout {options.device_timeout:g} is not above 0 and within the interval ({options.interval:g})"
+        )
+    if options.forget_after < 0:
+        raise SettingsError(f"--forget-after {options.forget_after:g} is below 0", todo="0 means never by time alone")
+    if not options.node_name:
+        raise SettingsError("the node has no name", todo="give --node-name")
+    return Settings(
+        node=options.node_name,
+        interval=options.interval,
+        device_timeout=FIRST_CYCLE_SECONDS if options.once else options.device_timeout,
+        disabled=frozenset(options.disable),
+        compats=tuple(dict.fromkeys(options.compat)),
+        sysfs=Path(named["path.sysfs"]),
+        procfs=Path(named["path.procfs"]),
+        state_file=options.state_file,
+        forget_seconds=options.forget_after * DAY_SECONDS or None,
+    )
+
+
+def _known(option: str, names: list[str], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"{option} {name}: there is none of this name", todo=f"choose of: {', '.join(known)}")
+
+
+def _no_gpu(settings: Settings) -> str:
+    """Why there is nothing to read; "" when there is a GPU."""
+    collector = Collector(replace(settings, device_timeout=FIRST_CYCLE_SECONDS))
+    try:
+        frame = collector.collect()
+        why = collector.unavailable
+    finally:
+        collector.close()
+    return why or ("" if frame.devices else "the driver lists none")
+
+
+def _default_state_file() -> Path | None:
+    folder = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    return Path(folder) / "nvml.json" if folder else None

@@ -1,0 +1,25 @@
+"""What the NVML exporter can be told, apart from how it is served and who holds the devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DAY_SECONDS = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """interval: seconds between cycles, as the serving room keeps it. device_timeout: seconds that a cycle waits for
+    the devices. disabled: features (ids of groups) that are not read. state_file None: no memory over a restart.
+    forget_seconds None: a missing device is missed for ever."""
+
+    node: str
+    interval: float = 10.0
+    device_timeout: float = 0.8
+    disabled: frozenset[str] = frozenset()
+    compats: tuple[str, ...] = ()
+    sysfs: Path = Path("/sys")
+    procfs: Path = Path("/proc")
+    state_file: Path | None = None
+    forget_seconds: float | None = 30 * DAY_SECONDS

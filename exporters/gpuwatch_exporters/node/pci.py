@@ -49,7 +49,7 @@ class PciScan:
 
     def _is_gpu(self, name: str) -> bool:
         folder = self._devices / name
-        if _text(folder / "vendor") != VENDOR or (folder / "physfn").exists():
+        if _text(folder / "vendor") != VENDOR or (folder / "physfn").is_symlink():
             return False  # physfn: a virtual function, lent to virtual machines
         return (_text(folder / "class") or "")[:6] in GPU_CLASSES
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 # How a source names a device. text: an id that tells itself (a uuid, a MIG uuid, a PCI address, a name of the DRA
-# driver). index: the library's index. number: N of the device file, else an index. mig: "minor/GPU instance/compute
-# instance".
-Kind = Literal["text", "index", "number", "mig"]
+# driver). index: the library's index. minor: N of the device file. number: Slurm's, which is N of the device file
+# where these are known. mig: "minor/GPU instance/compute instance".
+Kind = Literal["text", "index", "minor", "number", "mig"]
 
 
 class Ref(NamedTuple):

@@ -44,6 +44,8 @@ class Devices:
         """The device that the source means; None for one that is not here."""
         if ref.kind == "mig":
             return self._migs.get(ref.text)
+        if ref.kind == "minor":
+            return self._minors.get(ref.text)
         if ref.kind == "index":
             return self._indices.get(_REPLICA.sub("", ref.text)) or self._text(ref.text)
         if ref.kind == "number":

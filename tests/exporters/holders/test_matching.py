@@ -48,6 +48,7 @@ def found(devices: Devices, kind: Kind, text: str) -> Slot | None:
         ("index", "1", 1),
         ("index", "1::2", 1),
         ("number", "2", 1),
+        ("minor", "2", 1),
     ],
 )
 def test_a_whole_gpu(kind: Kind, text: str, index: int) -> None:
@@ -113,6 +114,7 @@ def test_where_mig_is_on_a_number_means_nothing() -> None:
     """Slurm then counts instances too, and one number could be either."""
     assert found(Devices(MIG.devices), "number", "1") is None
     assert found(Devices(MIG.devices), "number", mig_uuid(20)) == Slot(uuid(1), "2")
+    assert found(Devices(MIG.devices), "minor", "1") == Slot(uuid(0))  # the number of a file always means the file
 
 
 def test_time_slices_of_one_device_are_one_holding() -> None:

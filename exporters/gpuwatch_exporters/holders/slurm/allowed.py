@@ -38,7 +38,7 @@ def held(rule: Rule, minors: Iterable[int], majors: Mapping[str, int], caps: Map
             continue
         instances = [name for name in caps if name.startswith(f"{minor}/")]
         allowed = [name for name in instances if "nvidia-caps" in majors and rule(majors["nvidia-caps"], caps[name])]
-        refs += [Ref("mig", name) for name in allowed] or [Ref("number", str(minor))]
+        refs += [Ref("mig", name) for name in allowed] or [Ref("minor", str(minor))]
     return tuple(refs)
 
 

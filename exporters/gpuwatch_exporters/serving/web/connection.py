@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import socket
 import sys
 import time
 
+from gpuwatch_exporters.serving.web.limits import Limits
 from gpuwatch_exporters.serving.web.message import MAX_HEAD_BYTES, BadRequestError, Request, parse_head
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-REQUEST_SECONDS = 5.0  # from the first byte of a request, or the connection's beginning, to the end of its head
-ANSWER_SECONDS = 20.0  # to take a whole answer
-IDLE_SECONDS = 150.0  # between two requests: longer than the usual time between two scrapes
 _CHUNK = 65_536
 _END = b"\r\n\r\n"
 
 
 class Connection:
-    """A non-blocking socket and its buffers. `deadline` is a monotonic time; -1 while a slow answer is awaited.
+    """A non-blocking socket and its buffers. `deadline` is a monotonic time.
 
     The methods raise OSError (ssl.SSLError is one) when the connection is of no more use.
     """
 
-    __slots__ = (
-        "_skip", "answering", "certified", "closing", "deadline", "events", "generation", "handshaking", "incoming",
-        "outgoing", "served", "sock", "tls",
-    )  # fmt: skip
-
-    def __init__(self, sock: socket.socket, generation: int, tls: bool) -> None:
+    def __init__(self, sock: socket.socket, limits: Limits, generation: int, tls: bool) -> None:
         self.sock = sock
+        self._limits = limits
         self.tls = tls
         self.handshaking = tls
         self.certified = False
@@ -40,7 +35,7 @@ class Connection:
         self.closing = False  # ends when all is written
         self.served = 0
         self.events = READ
-        self.deadline = time.monotonic() + REQUEST_SECONDS
+        self.deadline = time.monotonic() + self._limits.request
         self._skip = 0  # bytes of a body still to be stepped over
 
     @property
@@ -73,7 +68,7 @@ class Connection:
             if not part:
                 raise ConnectionResetError("closed by the client")
             if not self.incoming and not self.answering:
-                self.deadline = time.monotonic() + REQUEST_SECONDS
+                self.deadline = time.monotonic() + self._limits.request
             self.incoming += part
             # TLS may hold more that no readiness of the socket will tell; a plain socket is asked again when ready.
             if len(self.incoming) > MAX_HEAD_BYTES + _CHUNK or not (self.tls and self.sock.pending()):  # type: ignore[attr-defined]
@@ -99,12 +94,29 @@ class Connection:
         self._skip = request.body_bytes
         return request
 
+    def await_answer(self) -> None:
+        """The answer to the last request comes later."""
+        self.answering = True
+        self.deadline = time.monotonic() + self._limits.answer
+
     def queue(self, *parts: bytes) -> None:
         """Appends to what is to be written."""
         self.outgoing += [memoryview(part) for part in parts if part]
         self.answering = False
         self.served += 1
-        self.deadline = time.monotonic() + ANSWER_SECONDS
+        self.deadline = time.monotonic() + self._limits.answer
+
+    def close(self) -> None:
+        """Ends it. What the client still sends is read away first, as far as it has come: closing a socket with unread
+        bytes would destroy the answer on its way."""
+        self.outgoing.clear()
+        with contextlib.suppress(OSError):
+            if self.closing and not self.tls:
+                self.sock.shutdown(socket.SHUT_WR)
+                for _ in range(16):
+                    if not self.sock.recv(_CHUNK):
+                        break
+        self.sock.close()
 
     def flush(self) -> bool:
         """Writes what the socket takes; True when nothing is left."""
@@ -122,7 +134,7 @@ class Connection:
                 return False
             self._sent(sent)
         self.events = READ
-        self.deadline = time.monotonic() + (REQUEST_SECONDS if self.incoming else IDLE_SECONDS)
+        self.deadline = time.monotonic() + (self._limits.request if self.incoming else self._limits.idle)
         return True
 
     def _sent(self, count: int) -> None:

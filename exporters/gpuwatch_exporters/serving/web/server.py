@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import selectors
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from gpuwatch_exporters.serving.web.connection import ANSWER_SECONDS, READ, Connection
+from gpuwatch_exporters.serving.web.connection import READ, Connection
+from gpuwatch_exporters.serving.web.door import Door
+from gpuwatch_exporters.serving.web.limits import Limits
 from gpuwatch_exporters.serving.web.message import BadRequestError, Request, Response, render_head
 from gpuwatch_exporters.serving.web.slow import SlowLane
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import ssl
 
 log = logging.getLogger(__name__)
-MAX_CONNECTIONS = 512
-_SWEEP_SECONDS = 1.0
 Answer = Response | Callable[[], Response]  # a callable may be slow, and is called on another thread
 
 
@@ -50,25 +48,19 @@ class Server:
         listener: socket.socket,
         handler: Callable[[Request], Answer],
         settings: Settings,
-        max_connections: int = MAX_CONNECTIONS,
+        limits: Limits | None = None,
     ) -> None:
-        self._listener = listener
         self._handler = handler
         self._settings = settings
-        self._max = max_connections
+        self._limits = limits or Limits()
         self._selector = selectors.DefaultSelector()
-        self._connections: dict[int, Connection] = {}
-        self._paused_until = 0.0
+        self._door = Door(listener, self._selector)
+        self._slow: SlowLane[tuple[Connection, Request]] = SlowLane()
+        self._selector.register(self._slow.woken, READ)
+        self._connections: set[Connection] = set()
         self._swept = 0.0
         self._generation = settings.generation
         self._stopping = False
-        self._done: deque[tuple[Connection, Request, Response]] = deque()
-        self._waker, self._woken = socket.socketpair()
-        self._slow = SlowLane()
-        for each in (listener, self._waker, self._woken):
-            each.setblocking(False)
-        self._selector.register(listener, READ)
-        self._selector.register(self._woken, READ)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
     def start(self) -> None:
@@ -78,8 +70,11 @@ class Server:
     def stop(self, seconds: float) -> None:
         """Closes everything; waits at most so long for the thread."""
         self._stopping = True
-        self._wake()
-        self._thread.join(seconds)
+        self._slow.wake()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+        else:  # never started
+            self._close_all()
 
     def _run(self) -> None:
         while not self._stopping:
@@ -91,61 +86,44 @@ class Server:
         self._close_all()
 
     def _turn(self) -> None:
-        for key, events in self._selector.select(_SWEEP_SECONDS):
-            if key.fileobj is self._listener:
-                self._accept()
-            elif key.fileobj is self._woken:
-                self._take_slow_answers()
-            elif isinstance(key.data, Connection):
+        for key, events in self._selector.select(self._limits.sweep):
+            if isinstance(key.data, Connection):
                 self._serve(key.data, events)
+            elif key.fileobj is self._door.listener:
+                self._accept()
+            else:
+                self._take_slow_answers()
         if self._settings.generation != self._generation:
             self._retire_old()
         self._sweep()
 
     def _accept(self) -> None:
         self._settings.refresh()
-        for _ in range(64):
-            try:
-                sock, _ = self._listener.accept()
-            except BlockingIOError:
-                return
-            except OSError as err:
-                self._cannot_accept(err)
-                return
-            if len(self._connections) >= self._max and not self._make_room():
+        for sock in self._door.come():
+            if len(self._connections) >= self._limits.connections and not self._make_room():
                 sock.close()
-                continue
-            self._open(sock)
+            else:
+                self._open(sock)
+        if self._door.rests:
+            self._make_room()
 
     def _open(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
         tls = self._settings.tls
-        try:
-            with contextlib.suppress(OSError):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if tls is not None:
+        if tls is not None:
+            try:
                 sock = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
-        except (OSError, ValueError) as err:
-            log.debug("connection not taken: %s", err)
-            sock.close()
-            return
-        connection = Connection(sock, self._settings.generation, tls is not None)
-        self._connections[sock.fileno()] = connection
+            except (OSError, ValueError) as err:
+                log.debug("connection not taken: %s", err)
+                sock.close()
+                return
+        connection = Connection(sock, self._limits, self._settings.generation, tls is not None)
+        self._connections.add(connection)
         # The request is often there already, and is then answered without a look at the selector.
         self._serve(connection, READ)
 
-    def _cannot_accept(self, err: OSError) -> None:
-        """Out of descriptors or memory: the listener would be ready forever, so it rests for a moment."""
-        if err.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-            return
-        log.warning("no connection can be taken: %s", err.strerror)
-        self._make_room()
-        self._selector.unregister(self._listener)
-        self._paused_until = time.monotonic() + 1.0
-
     def _make_room(self) -> bool:
         """Closes the connection that is idle for longest."""
-        idle = [each for each in self._connections.values() if each.idle]
+        idle = [each for each in self._connections if each.idle]
         if idle:
             self._close(min(idle, key=lambda each: each.deadline))
         return bool(idle)
@@ -177,7 +155,6 @@ class Server:
             try:
                 request = connection.next_request()
             except BadRequestError as err:
-                connection.closing = True
                 self._queue(connection, None, Response(err.status, f"{err.told}\n".encode()))
                 break
             if request is None:
@@ -197,9 +174,8 @@ class Server:
         if isinstance(answer, Response):
             self._queue(connection, request, answer)
             return
-        connection.answering = True
-        connection.deadline = time.monotonic() + ANSWER_SECONDS
-        if not self._slow.give(answer, lambda found: self._slow_done(connection, request, found)):
+        connection.await_answer()
+        if not self._slow.give(answer, (connection, request)):
             self._queue(connection, request, Response(503, b"busy\n", headers={"Retry-After": "1"}))
 
     def _queue(self, connection: Connection, request: Request | None, response: Response) -> None:
@@ -209,17 +185,9 @@ class Server:
         connection.queue(head, b"" if request is not None and request.method == "HEAD" else response.body)
         connection.closing = not keep
 
-    def _slow_done(self, connection: Connection, request: Request, response: Response) -> None:
-        """Called on the slow thread."""
-        self._done.append((connection, request, response))
-        self._wake()
-
     def _take_slow_answers(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            self._woken.recv(4096)
-        while self._done:
-            connection, request, response = self._done.popleft()
-            if connection.sock.fileno() < 0:  # gone meanwhile
+        for (connection, request), response in self._slow.take():
+            if connection not in self._connections:  # gone meanwhile
                 continue
             self._queue(connection, request, response)
             try:
@@ -241,38 +209,29 @@ class Server:
 
     def _sweep(self) -> None:
         now = time.monotonic()
-        if now - self._swept < _SWEEP_SECONDS:
+        if now - self._swept < self._limits.sweep:
             return
         self._swept = now
-        if self._paused_until and now >= self._paused_until:
-            self._paused_until = 0.0
-            self._selector.register(self._listener, READ)
-        for connection in [each for each in self._connections.values() if now > each.deadline]:
+        self._door.open_again()
+        for connection in [each for each in self._connections if now > each.deadline]:
             self._close(connection)
 
     def _retire_old(self) -> None:
         """After a change of the web configuration, nobody stays under the old one."""
         self._generation = self._settings.generation
-        for connection in [each for each in self._connections.values() if each.idle]:
+        for connection in [each for each in self._connections if each.idle]:
             self._close(connection)
 
     def _close(self, connection: Connection) -> None:
-        descriptor = connection.sock.fileno()
-        if descriptor < 0:
-            return
-        with contextlib.suppress(KeyError, ValueError):
-            self._selector.unregister(connection.sock)
-        self._connections.pop(descriptor, None)
-        connection.outgoing.clear()
-        connection.sock.close()
+        if connection in self._connections:
+            self._connections.remove(connection)
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(connection.sock)
+            connection.close()
 
     def _close_all(self) -> None:
-        for connection in list(self._connections.values()):
+        for connection in list(self._connections):
             self._close(connection)
         self._selector.close()
-        for each in (self._listener, self._waker, self._woken):
-            each.close()
-
-    def _wake(self) -> None:
-        with contextlib.suppress(OSError):  # full: it is awake; closed: it is gone
-            self._waker.send(b"\0")
+        self._door.listener.close()
+        self._slow.close()

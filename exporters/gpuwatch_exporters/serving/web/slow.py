@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
+import socket
 import threading
+from collections import deque
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from gpuwatch_exporters.serving.web.message import Response
 
 log = logging.getLogger(__name__)
 _WAITING = 16
+Asker = TypeVar("Asker")
 
 
-class SlowLane:
-    """One daemon thread, begun when first needed, with a short queue: a flood of it is refused, not stored."""
+class SlowLane(Generic[Asker]):
+    """One daemon thread, begun when first needed, with a short queue: a flood of it is refused, not stored.
+
+    `woken` is a socket that becomes readable when there is something to `take`, or when `wake` is called.
+    """
 
     def __init__(self) -> None:
-        self._queue: queue.Queue[tuple[Callable[[], Response], Callable[[Response], None]]] = queue.Queue(_WAITING)
+        self._queue: queue.Queue[tuple[Callable[[], Response], Asker]] = queue.Queue(_WAITING)
+        self._done: deque[tuple[Asker, Response]] = deque()
         self._thread: threading.Thread | None = None
+        self._waker, self.woken = socket.socketpair()
+        self._waker.setblocking(False)
+        self.woken.setblocking(False)
 
-    def give(self, work: Callable[[], Response], done: Callable[[Response], None]) -> bool:
-        """Has `work` done and its answer given to `done`, on the thread; False when too much waits already."""
+    def give(self, work: Callable[[], Response], asker: Asker) -> bool:
+        """Has `work` done for `asker`; False when too much waits already."""
         try:
-            self._queue.put_nowait((work, done))
+            self._queue.put_nowait((work, asker))
         except queue.Full:
             return False
         if self._thread is None:
@@ -31,12 +43,29 @@ class SlowLane:
             self._thread.start()
         return True
 
+    def take(self) -> list[tuple[Asker, Response]]:
+        """What was done since the last call."""
+        with contextlib.suppress(BlockingIOError):
+            self.woken.recv(4096)
+        return [self._done.popleft() for _ in range(len(self._done))]
+
+    def wake(self) -> None:
+        """Makes `woken` readable."""
+        with contextlib.suppress(OSError):  # full: it is readable already; closed: nobody listens
+            self._waker.send(b"\0")
+
+    def close(self) -> None:
+        """Frees the sockets; the thread, which may be busy for long, ends with the process."""
+        self._waker.close()
+        self.woken.close()
+
     def _run(self) -> None:
         while True:
-            work, done = self._queue.get()
+            work, asker = self._queue.get()
             try:
                 found = work()
             except Exception:
                 log.exception("fault while answering")
                 found = Response(500, b"internal error\n")
-            done(found)
+            self._done.append((asker, found))
+            self.wake()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ SAVE_SECONDS = 3600.0
 MOST = 256  # devices; a file that holds more is not ours
 
 
+def _at_once(work: Callable[[], None]) -> bool:
+    work()
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
     identity: Identity
@@ -28,10 +34,15 @@ class _Seen:
 
 @dataclass
 class Remembered:
-    """Devices by uuid. `file` None: for this process's life only. `forget_seconds` None: never by time alone."""
+    """Devices by uuid. `file` None: for this process's life only. `forget_seconds` None: never by time alone.
+
+    write: what does the writing, on a thread of its own if disks may hang; what it returns is false where it did not
+    take the work. It is tried again then.
+    """
 
     file: Path | None = None
     forget_seconds: float | None = None
+    write: Callable[[Callable[[], None]], object] = _at_once
     trouble: str | None = None  # why the file is of no use: unreadable, broken, unwritable
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _saved_at: float | None = None
@@ -80,10 +91,14 @@ class Remembered:
         due = self._saved_at is None or now - self._saved_at >= SAVE_SECONDS or now < self._saved_at
         if self.file is None or not (self._changed or due):
             return
-        self._saved_at, self._changed = now, False  # a failed write is tried again in an hour, or at the next change
         gpus = [{**asdict(seen.identity), "seen_at": seen.at} for seen in self._seen.values()]
+        text = json.dumps({"version": 1, "gpus": gpus}, indent=1) + "\n"
+        if self.write(partial(self._put, self.file, text)):
+            self._saved_at, self._changed = now, False  # one that fails is tried again in an hour or at the next change
+
+    def _put(self, file: Path, text: str) -> None:
         try:
-            replace_file(self.file, json.dumps({"version": 1, "gpus": gpus}, indent=1) + "\n")
+            replace_file(file, text)
         except OSError as err:
             self._tell("unwritable", err)
         else:

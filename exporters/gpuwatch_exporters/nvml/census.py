@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuwatch_exporters.device.families import exporter as of
 from gpuwatch_exporters.device.families import identity as about
 from gpuwatch_exporters.device.frame import DeviceFrame, Identity, Value
-from gpuwatch_exporters.node.driver_list import DriverList
+from gpuwatch_exporters.node.driver_list import DriverList, Listed
 from gpuwatch_exporters.node.pci import PciScan, Slot
 from gpuwatch_exporters.node.remembered import Remembered
 from gpuwatch_exporters.nvml.boards import Address
 from gpuwatch_exporters.nvml.seats import Result
+from gpuwatch_exporters.nvml.settings import Settings
+from gpuwatch_exporters.nvml.worker import Worker
 
 # Down reasons of devices that the library still lists.
 STILL_LISTED = frozenset((None, "hung", "opening", "suspended"))
+
+PAGE_SECONDS, CLOSE_SECONDS = 0.1, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +53,19 @@ class Roll:
 
 
 class Census:
-    """Used by the thread of the cycle."""
+    """Used by the thread of the cycle, which waits for no driver and no disk."""
 
-    def __init__(self, pci: PciScan, drivers: DriverList, memory: Remembered) -> None:
-        self._pci, self._drivers, self._memory = pci, drivers, memory
+    def __init__(self, settings: Settings) -> None:
+        self._pci, self._drivers = PciScan(settings.sysfs), DriverList(settings.procfs)
+        self._asker: Worker[Listed] = Worker("driver-list")
+        self._writer: Worker[None] = Worker("state-file")
+        self._memory = Remembered(settings.state_file, settings.forget_seconds, self._writer.start)
+
+    def close(self) -> None:
+        """Ends the threads; gives a state file that is being written a moment."""
+        self._asker.stop()
+        self._writer.stop()
+        self._writer.join(CLOSE_SECONDS)
 
     def look(self) -> Bus:
         """Asks the kernel; no device is touched."""
@@ -105,7 +119,7 @@ class Census:
     def _unread(self, slot: Slot, bus: Bus, why: str, roll: Roll) -> None:
         identity = self._memory.at_slot(slot.pci_bus_id)
         listed = bus.listed is not None and slot.pci_bus_id in bus.listed
-        told = self._drivers.identify(slot.pci_bus_id) if listed else None
+        told = self._page(slot.pci_bus_id) if listed else None
         if told is not None and told.uuid:
             if identity is None or identity.uuid != told.uuid:
                 identity = Identity(None, told.uuid, slot.pci_bus_id, told.model, minor=told.minor)
@@ -115,6 +129,11 @@ class Census:
             return
         asleep = (Value(of.SUSPENDED, (), 1),) if slot.suspended else ()
         roll.frames.append(DeviceFrame(identity, False, why, asleep))
+
+    def _page(self, pci_bus_id: str) -> Listed | None:
+        """What the driver's page tells of a device; None while the driver hangs."""
+        work = self._asker.start(lambda: self._drivers.identify(pci_bus_id))
+        return work.value if work is not None and work.wait(time.monotonic() + PAGE_SECONDS) else None
 
 
 def at_slot(identity: Identity, pci_bus_id: str) -> Identity:

@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from gpuwatch.clock import Clock, SystemClock
 from gpuwatch_exporters.device.families import exporter as of
 from gpuwatch_exporters.device.frame import DeviceFrame, Frame, Identity, Value
-from gpuwatch_exporters.node.driver_list import DriverList
-from gpuwatch_exporters.node.pci import PciScan, Slot
-from gpuwatch_exporters.node.remembered import Remembered
+from gpuwatch_exporters.node.pci import Slot
 from gpuwatch_exporters.nvml.accounts import Accounts, features, with_features_off
 from gpuwatch_exporters.nvml.boards import Address
 from gpuwatch_exporters.nvml.census import Bus, Census, at_slot
@@ -46,8 +44,7 @@ class Collector:
         self.neighbors = Neighbors()
         self._settings, self._clock = settings, clock or SystemClock()
         self._groups = {id_: group for id_, group in GROUPS.items() if id_ not in settings.disabled}
-        memory = Remembered(settings.state_file, settings.forget_seconds)
-        self._census = Census(PciScan(settings.sysfs), DriverList(settings.procfs), memory)
+        self._census = Census(settings)
         # Tried at least each second cycle, so that values are back within two cycles of a driver that was loaded.
         self._session = Session(longest_wait=2 * settings.interval - 0.5)
         self._seats: dict[Address, Seat] = {}
@@ -98,6 +95,7 @@ class Collector:
             for seat in self._seats.values():
                 seat.stop()
             self._session.stop()
+            self._census.close()
 
     # The library.
 

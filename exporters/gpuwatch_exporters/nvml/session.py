@@ -14,6 +14,7 @@ from typing import TypeVar
 import pynvml as nv
 
 from gpuwatch_exporters.nvml.calls import error_name
+from gpuwatch_exporters.nvml.library import load_changed
 from gpuwatch_exporters.nvml.worker import Work, Worker
 
 log = logging.getLogger(__name__)
@@ -100,12 +101,11 @@ class Session:
 
 def _open() -> Facts:
     try:
-        # Not attached: a GPU's device file is opened when its handle is asked for, so that sleeping ones sleep on.
-        nv.nvmlInitWithFlags(nv.NVML_INIT_FLAG_NO_ATTACH)
+        _init()
     except nv.NVMLError as err:
-        if err.value not in (nv.NVML_ERROR_INVALID_ARGUMENT, nv.NVML_ERROR_NOT_SUPPORTED):
+        if err.value != nv.NVML_ERROR_LIB_RM_VERSION_MISMATCH or not load_changed():
             raise
-        nv.nvmlInitWithFlags(0)
+        _init()
     cuda = _told(nv.nvmlSystemGetCudaDriverVersion)
     return Facts(
         driver_version=_told(nv.nvmlSystemGetDriverVersion) or "",
@@ -113,6 +113,16 @@ def _open() -> Facts:
         cuda_version=f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda else "",
         count=_told(nv.nvmlDeviceGetCount),
     )
+
+
+def _init() -> None:
+    try:
+        # Not attached: a GPU's device file is opened when its handle is asked for, so that sleeping ones sleep on.
+        nv.nvmlInitWithFlags(nv.NVML_INIT_FLAG_NO_ATTACH)
+    except nv.NVMLError as err:
+        if err.value not in (nv.NVML_ERROR_INVALID_ARGUMENT, nv.NVML_ERROR_NOT_SUPPORTED):
+            raise
+        nv.nvmlInitWithFlags(0)
 
 
 def _told(function: Callable[[], T]) -> T | None:

@@ -1,0 +1,1 @@
+"""From records to samples. Pure: nothing here asks anything or looks at a clock."""

@@ -1,0 +1,1 @@
+"""The metrics of the Slurm exporter, by topic."""

@@ -16,11 +16,12 @@ OWN_DRIVERS = (None, "nvidia")
 @dataclass(frozen=True, slots=True)
 class Slot:
     """One GPU on the bus. driver: the kernel driver that holds it, None for none. runtime_status: the kernel's word
-    (active, suspended, ...), None where it is not told."""
+    (active, suspended, ...), None where it is not told. may_sleep: the kernel may suspend it when nobody uses it."""
 
     pci_bus_id: str
     driver: str | None = None
     runtime_status: str | None = None
+    may_sleep: bool = False
 
     @property
     def suspended(self) -> bool:
@@ -59,7 +60,8 @@ class PciScan:
             driver = os.path.basename(os.readlink(folder / "driver"))
         except OSError:
             driver = None
-        return Slot(name, driver, _text(folder / "power" / "runtime_status"))
+        power = folder / "power"
+        return Slot(name, driver, _text(power / "runtime_status"), _text(power / "control") == "auto")
 
 
 def kernel_address(pci_bus_id: str) -> str:

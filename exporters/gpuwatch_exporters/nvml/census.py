@@ -18,7 +18,7 @@ from gpuwatch_exporters.nvml.settings import Settings
 from gpuwatch_exporters.nvml.worker import Worker
 
 # Down reasons of devices that the library still lists.
-STILL_LISTED = frozenset((None, "hung", "opening", "suspended"))
+STILL_LISTED = frozenset((None, "hung", "opening", "suspended", "resting"))
 
 PAGE_SECONDS, CLOSE_SECONDS = 0.1, 1.0
 

@@ -19,6 +19,7 @@ from gpuwatch_exporters.nvml.accounts import Accounts, features, with_features_o
 from gpuwatch_exporters.nvml.boards import Address
 from gpuwatch_exporters.nvml.census import Bus, Census, at_slot
 from gpuwatch_exporters.nvml.group import GROUPS
+from gpuwatch_exporters.nvml.rest import Rest
 from gpuwatch_exporters.nvml.seats import Result, Seat
 from gpuwatch_exporters.nvml.session import Facts, Session
 from gpuwatch_exporters.nvml.settings import Settings
@@ -48,6 +49,7 @@ class Collector:
         # Tried at least each second cycle, so that values are back within two cycles of a driver that was loaded.
         self._session = Session(longest_wait=2 * settings.interval - 0.5)
         self._seats: dict[Address, Seat] = {}
+        self._rest, self._resting = Rest(), frozenset[str]()
         self._accounts = Accounts()
         self._released = False
         self._reopen, self._reopen_at, self._reopen_wait = False, 0.0, REOPEN_SECONDS
@@ -69,6 +71,7 @@ class Collector:
             until = time.monotonic() + self._settings.device_timeout
             bus = self._census.look()
             facts = self._open(until)
+            self._resting = self._rest.look(bus.slots or ())
             addresses = self._addresses(bus, facts) if facts else []
             if facts is not None:
                 self._seat(addresses, bus)
@@ -133,6 +136,10 @@ class Collector:
             self._shut("driver_gone", 0.1)
             self._session.wait_longer("driver_gone")
             return
+        for address, result in results.items():
+            if isinstance(address, str) and result.reading is not None and result.down is None:
+                # Shutting the library is the only way to close one device's file; the others are opened at once.
+                self._reopen |= self._rest.used(address, bool(result.reading.processes))
         unknown = "not_listed" in downs or len(bus.listed or ()) > (facts.count or 0)
         if not unknown:
             self._reopen_wait = REOPEN_SECONDS
@@ -145,14 +152,14 @@ class Collector:
 
     # The devices.
 
-    @staticmethod
-    def _addresses(bus: Bus, facts: Facts) -> list[Address]:
+    def _addresses(self, bus: Bus, facts: Facts) -> list[Address]:
         """What to ask for: devices by their place on the bus, so that sleeping ones are left alone; by number where
         the bus does not show them all (some virtual machines and boards)."""
         slots, count = bus.slots or (), facts.count or 0
-        if not slots or (count > len(slots) and not any(slot.suspended for slot in slots)):
+        if not slots or (count > len(slots) and not self._resting and not any(slot.suspended for slot in slots)):
             return list(range(count))
-        return [slot.pci_bus_id for slot in slots if slot.driver is not None and not slot.suspended]
+        awake = (slot for slot in slots if slot.driver is not None and not slot.suspended)
+        return [slot.pci_bus_id for slot in awake if slot.pci_bus_id not in self._resting]
 
     def _seat(self, addresses: list[Address], bus: Bus) -> None:
         """Seats for new devices; those that sleep keep theirs, those that left the bus lose it."""
@@ -209,7 +216,9 @@ class Collector:
             return "gone"
         if slot.suspended:
             return "suspended"
-        return "unbound" if slot.driver is None else "not_listed"
+        if slot.driver is None:
+            return "unbound"
+        return "resting" if slot.pci_bus_id in self._resting else "not_listed"
 
     def _notes(self, devices: Iterable[DeviceFrame]) -> tuple[str, ...]:
         lines = [f"GPU {each.identity.uuid} is down: {each.down_reason}" for each in devices if not each.up]

@@ -41,6 +41,7 @@ class Node:
     cpus_used: int | None = None
     memory_bytes: int | None = None
     memory_used_bytes: int | None = None
+    gpus_tracked: bool = False  # Slurm's accounting counts them
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,6 @@ WAITING = own_gauge("call_backoff_seconds", "Time that no call is made after fai
 UNKNOWN = own_gauge("unknown", "Words and rows of the last answers that are not known here and were left out.", "kind")
 SCHEMA = own_gauge("schema_info", "What answers, and in which schema; always 1.", "source", "schema", "slurm_version")
 GPUS_TRACKED = own_gauge(
-    "gpus_tracked", "1 where Slurm's accounting counts GPUs (AccountingStorageTRES names gres/gpu); 0: GPUs of jobs are "
-    "taken from their allocation's detail, those of waiting jobs reckoned from their options.",
+    "gpus_tracked", "1 where Slurm's accounting counts GPUs (AccountingStorageTRES names gres/gpu); 0: GPUs of jobs "
+    "are taken from their allocation's detail, those of waiting jobs reckoned from their options.",
 )  # fmt: skip

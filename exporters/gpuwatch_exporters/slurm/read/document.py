@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -38,7 +38,7 @@ class Document:
                 return
             at = self._after(",", at)
 
-    def _elements(self, at: int) -> Iterator[Any]:
+    def _elements(self, at: int) -> Generator[Any, None, int]:
         at = self._skip(at)
         while self._peek(at) != "]":
             element, at = _DECODE(self._text, at)

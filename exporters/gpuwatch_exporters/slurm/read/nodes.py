@@ -21,7 +21,8 @@ def read_node(row: Row, unknown: Unknown) -> Node | None:
     base, condition, flags = node_state((*words(row.get("state")), *words(row.get("state_flags"))), unknown)
     installed = gres_text.read_gres(text(row.get("gres")), unknown)
     used_gres = gres_text.read_gres(text(row.get("gres_used")), unknown)
-    gpus = gres_text.by_type(installed) or tres_text.gpus(tres_text.read_tres(text(row.get("tres")), unknown))
+    configured = tres_text.read_tres(text(row.get("tres")), unknown)
+    gpus = gres_text.by_type(installed) or tres_text.gpus(configured)
     memory, memory_used = count(row.get("real_memory")), count(row.get("alloc_memory"))
     return Node(
         name=name,
@@ -30,7 +31,7 @@ def read_node(row: Row, unknown: Unknown) -> Node | None:
         flags=flags,
         partitions=names(row.get("partitions")),
         gpus=gpus,
-        gpus_used=_used(row, gpus, used_gres, unknown),
+        gpus_used=_used(row, gpus, configured, used_gres, unknown),
         used_indices=_indices(used_gres),
         others=tuple(each for each in installed if each.name != "gpu"),
         others_used=tuple(each for each in used_gres if each.name != "gpu"),
@@ -38,18 +39,20 @@ def read_node(row: Row, unknown: Unknown) -> Node | None:
         cpus_used=count(row.get("alloc_cpus")),
         memory_bytes=None if memory is None else memory * tres_text.MIB,
         memory_used_bytes=None if memory_used is None else memory_used * tres_text.MIB,
+        gpus_tracked=tres_text.tracks_gpus(configured),
     )
 
 
-def _used(row: Row, gpus: dict[str, int], used_gres: list[Gres], unknown: Unknown) -> dict[str, int] | None:
+def _used(
+    row: Row, gpus: dict[str, int], configured: dict[str, float], used_gres: list[Gres], unknown: Unknown
+) -> dict[str, int] | None:
     """GPUs in use by type. gres_used is exact, also for requests without a type; tres_used counts a typed GPU under
     its type only where the job asked for the type, and is read where there is no gres_used."""
     if not gpus:
         return {}
     found = gres_text.by_type(used_gres)
     if not any(each.name == "gpu" for each in used_gres):
-        tracked = tres_text.tracks_gpus(tres_text.read_tres(text(row.get("tres")), unknown))
-        if tracked:
+        if tres_text.tracks_gpus(configured):
             found = tres_text.gpus(tres_text.read_tres(text(row.get("tres_used")), unknown))
         elif count(row.get("alloc_cpus")) != 0:
             return None  # something runs there, and nothing tells what it took

@@ -1,0 +1,40 @@
+"""When a call may be made: never closer than the floor, and later and later while it fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_BACKOFF_SECONDS = 300.0
+_FIRST_BACKOFF_SECONDS = 5.0
+
+
+@dataclass
+class Pace:
+    """The pace of one call. Times are monotonic seconds."""
+
+    floor_seconds: float
+    failures: int = 0  # in a row
+    called_at: float | None = None
+
+    def due(self, now: float) -> bool:
+        """Whether the call may be made."""
+        return self.called_at is None or now >= self.called_at + self.wait_seconds()
+
+    def wait_seconds(self) -> float:
+        """The least time between the last call's begin and the next one's."""
+        return max(self.floor_seconds, self.backoff_seconds())
+
+    def backoff_seconds(self) -> float:
+        """What failures add: nothing after the first, so that a restart of the controller is over soon; then 5 s,
+        10 s, 20 s, and so on up to five minutes."""
+        if self.failures < 2:
+            return 0.0
+        return min(_FIRST_BACKOFF_SECONDS * 2.0 ** min(self.failures - 2, 20), MOST_BACKOFF_SECONDS)
+
+    def called(self, now: float) -> None:
+        """A call begins."""
+        self.called_at = now
+
+    def ended(self, good: bool) -> None:
+        """How it ended."""
+        self.failures = 0 if good else self.failures + 1

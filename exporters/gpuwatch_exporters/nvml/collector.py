@@ -45,6 +45,7 @@ class Collector:
         self.neighbors = Neighbors()
         self._settings, self._clock = settings, clock or SystemClock()
         self._groups = {id_: group for id_, group in GROUPS.items() if id_ not in settings.disabled}
+        self._disabled = settings.disabled & set(GROUPS.ids())
         self._census = Census(settings)
         # Tried at least each second cycle, so that values are back within two cycles of a driver that was loaded.
         self._session = Session(longest_wait=2 * settings.interval - 0.5)
@@ -197,7 +198,7 @@ class Collector:
         values: list[Value] = [Value(of.COLLECTING, (), 0 if self._released else 1)]
         values += self._census.values(roll, bus, session.facts.count if session.facts else None, counted)
         values += self._accounts.values(session, self._seats.values())
-        values += features(results.values(), self._settings.disabled, node_features)
+        values += features(results.values(), self._disabled, node_features)
         return Frame(self._settings.node, devices, tuple(values), notes=self._notes(devices))
 
     def _who(self, address: Address, result: Result) -> Identity | None:

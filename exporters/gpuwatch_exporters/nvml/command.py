@@ -16,6 +16,7 @@ from gpuwatch_exporters.nvml.collector import Collector
 from gpuwatch_exporters.nvml.exporter import NvmlExporter
 from gpuwatch_exporters.nvml.group import GROUPS
 from gpuwatch_exporters.nvml.settings import DAY_SECONDS, Settings
+from gpuwatch_exporters.nvml.xid.xids import EVENTS, KERNEL_LOG, KERNEL_LOG_PATH
 from gpuwatch_exporters.serving import add_serving_arguments
 from gpuwatch_exporters.serving import run as serve
 
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--disable", action="append", default=[], metavar="FEATURE",
-        help=f"a feature that is not read; may be repeated. One of: {', '.join(GROUPS.ids())}",
+        help=f"a feature that is not read; may be repeated. One of: {', '.join(_features())}",
     )  # fmt: skip
     group.add_argument(
         "--compat", action="append", default=[], metavar="NAME",
@@ -52,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--path.sysfs", type=Path, default=Path("/sys"), metavar="DIR", help="default %(default)s")
     group.add_argument("--path.procfs", type=Path, default=Path("/proc"), metavar="DIR", help="default %(default)s")
+    group.add_argument(
+        "--kernel-log", type=Path, default=KERNEL_LOG_PATH, metavar="FILE",
+        help="the kernel's log, the second witness of XID errors; reading it needs a right (default %(default)s)",
+    )  # fmt: skip
     group.add_argument(
         "--exit-when-no-gpu", type=int, metavar="CODE",
         help="end with this code when at the start there is no driver or no GPU (default: run, and say so)",
@@ -72,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings of parsed options. SettingsError for an unknown name or a time that is no time."""
     named = vars(options)
-    _known("--disable", options.disable, GROUPS.ids())
+    _known("--disable", options.disable, _features())
     _known("--compat", options.compat, COMPATS.ids())
     if not 0 < options.device_timeout <= options.interval:
         raise SettingsError(
@@ -90,9 +95,14 @@ def settings_of(options: argparse.Namespace) -> Settings:
         compats=tuple(dict.fromkeys(options.compat)),
         sysfs=Path(named["path.sysfs"]),
         procfs=Path(named["path.procfs"]),
+        kernel_log=options.kernel_log,
         state_file=options.state_file,
         forget_seconds=options.forget_after * DAY_SECONDS or None,
     )
+
+
+def _features() -> list[str]:
+    return sorted((*GROUPS.ids(), EVENTS, KERNEL_LOG))
 
 
 def _known(option: str, names: list[str], known: list[str]) -> None:

@@ -16,6 +16,7 @@ from gpuwatch_exporters.nvml import HELP
 from gpuwatch_exporters.nvml.accounts import open_device_files
 from gpuwatch_exporters.nvml.collector import Collector
 from gpuwatch_exporters.nvml.settings import Settings
+from gpuwatch_exporters.nvml.xid.xids import Xids
 from gpuwatch_exporters.serving.exporter import Exporter
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,9 @@ class NvmlExporter(Exporter):
     def __init__(self, settings: Settings, holders: HolderSettings) -> None:
         self._compats = [COMPATS.get(name) for name in settings.compats]
         self._holders = Holders(holders)
+        self._xids = Xids(settings.disabled, settings.kernel_log)
         self._collector = Collector(settings)
+        self._collector.neighbors.before_close.append(self._xids.pause)
         self._notes: tuple[str, ...] = ()
 
     def cycle(self) -> str:
@@ -40,9 +43,20 @@ class NvmlExporter(Exporter):
 
     def frame(self) -> Frame:
         """One cycle as values."""
-        frame = self._collector.collect(self._holders.states())
+        self._xids.start()
+        frame = self._with_xids(self._collector.collect({**self._holders.states(), **self._xids.features()}))
         workloads, values = self._holders.read(frame, time.monotonic())
         return replace(frame, values=(*frame.values, *values), workloads=workloads)
+
+    def _with_xids(self, frame: Frame) -> Frame:
+        """Devices that are down have theirs too: an XID is often the last word of a lost GPU."""
+        if not self._collector.released:
+            self._xids.watch(each.identity.pci_bus_id for each in frame.devices if each.up)
+        devices = tuple(
+            replace(each, values=(*each.values, *self._xids.values(each.identity.pci_bus_id))) for each in frame.devices
+        )
+        known = {each.identity.pci_bus_id for each in frame.devices}
+        return replace(frame, devices=devices, values=(*frame.values, *self._xids.node_values(known)))
 
     def notes(self) -> list[str]:
         return list(self._notes)
@@ -53,6 +67,7 @@ class NvmlExporter(Exporter):
     def close(self) -> None:
         self._holders.close()
         self._collector.close()
+        self._xids.close()
 
     def _release(self) -> str:
         done, held = self._collector.release(), open_device_files()

@@ -21,5 +21,6 @@ class Settings:
     compats: tuple[str, ...] = ()
     sysfs: Path = Path("/sys")
     procfs: Path = Path("/proc")
+    kernel_log: Path = Path("/dev/kmsg")
     state_file: Path | None = None
     forget_seconds: float | None = 30 * DAY_SECONDS

@@ -76,9 +76,8 @@ class Background(Generic[Work, Result]):
                 if age <= self._max_age:
                     return result, age, ""
                 self._result = None  # frees it
-                if self._busy:
-                    self._reason = "hung"
-            return None, None, self._reason
+            hung = self._busy and self._asked_at is not None and now - self._asked_at > self._max_age
+            return None, None, "hung" if hung else self._reason or "too_old"
 
     def failures(self) -> dict[str, int]:
         """Failed looks, and what looks could not tell, by reason since the start."""

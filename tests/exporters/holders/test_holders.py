@@ -135,7 +135,7 @@ class TestKubelet:
         with serving(settings.kubelet_socket, made):
             yield made
 
-    def test_mixed_pods(self, cycles: Cycles, kubelet: Kubelet) -> None:
+    def test_mixed_pods(self, cycles: Cycles, kubelet: Kubelet, node: Node) -> None:
         kubelet.text = answer(
             pod("train", container("a", {"nvidia.com/gpu": [uuid(0)]})),
             pod("slice-1", container("a", {"nvidia.com/gpu": [f"{uuid(1)}::0"]})),
@@ -156,6 +156,9 @@ class TestKubelet:
         text = render_frame(replace(gpus, workloads=cycles.all(gpus)))
         shared = f'gpuwatch_gpu_workloads{{node="node-a",gpu="1",uuid="{uuid(1)}"}} 2\n'
         assert shared in text
+        node.process(10, 0)
+        busy = replace(gpus.devices[2], processes=(Process(10, gpu_instance="3"),))
+        assert cycles.cycle(replace(gpus, devices=(busy,))) == {(uuid(2), "3", "mig")}
 
     def test_a_pod_that_ends_is_gone_with_the_next_map_and_values_keep_their_labels(
         self, cycles: Cycles, kubelet: Kubelet

@@ -112,6 +112,9 @@ def test_an_answer(tmp_path: Path, parts: tuple[bytes, ...]) -> None:
         pytest.param((START, frame(HEADERS, END_STREAM | END_HEADERS, 1, b"\x00\x0bgrpc")), "bad_answer", id="header"),
         pytest.param((START, frame(DATA, 0, 1, bytes(1001))), "too_large", id="too large"),
         pytest.param((START, frame(HEADERS, 5, 1, b"\x00\x0bgrpc-status\x0213")), "internal", id="failed"),
+        pytest.param(
+            (START, frame(HEADERS, 5 | PRIORITY, 1, bytes(5) + b"\x00\x0bgrpc-status\x017")), "denied", id="priority"
+        ),
     ],
 )
 def test_what_is_no_answer(tmp_path: Path, parts: tuple[bytes, ...], reason: str) -> None:
@@ -120,6 +123,8 @@ def test_what_is_no_answer(tmp_path: Path, parts: tuple[bytes, ...], reason: str
 
 def test_a_peer_that_says_nothing_or_stops_is_left_at_the_deadline(tmp_path: Path) -> None:
     assert refused(tmp_path / "a", hold=True, seconds=0.1) == "timeout"
+    with pytest.raises(LookError, match="within 0 s"):
+        asked(tmp_path / "a", seconds=0)
     assert refused(tmp_path / "b", START, frame(DATA, 0, 1, HELLO), hold=True, seconds=0.1) == "timeout"
 
 

@@ -71,6 +71,7 @@ def test_dra_claims(socket: Path, kubelet: Kubelet) -> None:
     ours = {"driver_name": "gpu.nvidia.com", "pool_name": "node-a", "device_name": "gpu-1"}
     network = {"driver_name": "dra.net", "pool_name": "node-a", "device_name": "gpu-1"}
     channel = {"driver_name": "compute-domain.nvidia.com", "pool_name": "node-a", "device_name": "channel-0"}
+    channel["cdi"] = ["k8s.compute-domain.nvidia.com/claim=u-channel-0"]
     old = {"cdi": ["nvidia.com/gpu=1", f"nvidia.com/gpu={uuid(2)}", "nvidia.com/gpu=all", "example.com/nic=eth0"]}
     kubelet.text = answer(
         pod("a", container("c", claims=({**ours, "cdi": ["k8s.gpu.nvidia.com/claim=u-gpu-1"]}, network, channel))),

@@ -108,6 +108,17 @@ def test_the_job_holds_what_all_its_steps_hold(node: Node) -> None:
     whole = {"SLURM_JOB_ID": "1", "SLURM_JOB_GPUS": "1,4,5"}
     node.v2("job_1", {"batch": [node.process(12, environment=whole)]})
     assert look(node)["1"][0] == "1 4 5"
+    node.process(12, environment={"SLURM_JOB_ID": "1", "SLURM_JOB_GPUS": "5"})
+    assert look(node)["1"][0] == "5"  # what the job says of itself goes before its steps
+
+
+def test_the_user_of_a_job_is_not_roots_helper(node: Node) -> None:
+    told_so = {"SLURM_JOB_GPUS": "0"}
+    pids = [node.process(1, uid=0), node.process(2, uid=1005, environment=told_so)]
+    node.v2("job_1", {"batch": pids})
+    assert look(node) == {"1": ("0", "slurm_environment", "user1005")}
+    node.process(2, uid=0, environment=told_so)
+    assert look(node) == {"1": ("0", "slurm_environment", "user0")}
 
 
 def test_variables_of_another_job_are_not_believed(node: Node) -> None:

@@ -20,7 +20,7 @@ _DRA_DRIVER = "gpu.nvidia.com"
 _GPU_RESOURCE = re.compile(r"nvidia\.com/(?:gpu\b|mig-|shared-gpu)")
 _GPU_ID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z]")
 _INDEX = re.compile(r"\d+(?::\d+)?(?:::\d+)?")
-_CDI_GPU = re.compile(r"[^/=]*\b(?:nvidia\.com)/(?:gpu|device|claim|mig)[^/=]*=(.+)")
+_CDI_GPU = re.compile(r"(?:k8s\.gpu\.)?nvidia\.com/(?:gpu|mig|device|claim)=(.+)")
 
 
 def holdings(answer: memoryview) -> tuple[Holding, ...]:
@@ -88,8 +88,6 @@ def _claimed(data: memoryview) -> list[Ref]:
             device = _str(value)
     if driver == _DRA_DRIVER and device:
         return [Ref("text", device)]
-    if driver not in ("", _DRA_DRIVER) and not driver.endswith("gpu.nvidia.com"):
-        return []
     named = [match[1] for match in map(_CDI_GPU.fullmatch, cdi) if match]
     return [Ref("index" if _INDEX.fullmatch(each) else "text", each) for each in named if each != "all"]
 

@@ -23,7 +23,7 @@ def rule_of(group: JobGroup) -> Rule | None:
     Raises programs.DeniedError where only the rights to read a device program are missing.
     """
     if group.version == 1:
-        return _list_rule(group.path / "devices.list") if group.controller == "devices" else None
+        return _list_rule(group.path / "devices.list")
     return programs.rule_of(group.path)
 
 

@@ -30,9 +30,9 @@ class DeniedError(Exception):
 
 
 def rule_of(folder: Path) -> Callable[[int, int], bool] | None:
-    """(major, minor) -> allowed, when programs are attached to this very folder; None where there are none, or none
-    that the kernel shows. With several, each must allow, as the kernel has it. Raises DeniedError; the rule raises
-    NotUnderstoodError.
+    """(major, minor) -> allowed, when programs are attached to this very folder; None where there are none. With
+    several, each must allow, as the kernel has it. Raises DeniedError; the rule raises NotUnderstoodError, for a
+    program that the kernel hides too.
     """
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -46,7 +46,7 @@ def rule_of(folder: Path) -> Callable[[int, int], bool] | None:
         return None
     finally:
         os.close(handle)
-    if not found or not all(found):
+    if not found:
         return None
     return lambda major, minor: all(allows(program, major, minor) for program in found)
 

@@ -35,7 +35,6 @@ class JobGroup:
     version: int
     named: str
     uid: int | None = None
-    controller: str = ""
 
     @property
     def numbered(self) -> bool:
@@ -51,7 +50,7 @@ def job_groups(root: Path) -> list[JobGroup]:
     found = list(_v2(root))
     known = {group.named for group in found}
     for controller in _V1_CONTROLLERS:
-        new = [group for group in _v1(root / controller, controller) if group.named not in known]
+        new = [group for group in _v1(root / controller) if group.named not in known]
         found += new
         known |= {group.named for group in new}
     return found
@@ -106,11 +105,11 @@ def _v2(root: Path) -> Iterator[JobGroup]:
                 yield JobGroup(Path(entry.path), 2, entry.name)
 
 
-def _v1(controller: Path, name: str) -> Iterator[JobGroup]:
+def _v1(controller: Path) -> Iterator[JobGroup]:
     for slurm, _ in _matching(controller, _V1_ROOT):
         for user, uid in _matching(slurm, _UID):
             for job, number in _matching(user, _JOB):
-                yield JobGroup(job, 1, number[1], int(uid[1]), name)
+                yield JobGroup(job, 1, number[1], int(uid[1]))
 
 
 def _scopes(root: Path) -> Iterator[Path]:

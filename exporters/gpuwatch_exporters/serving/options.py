@@ -86,11 +86,12 @@ def seconds(text: str) -> float:
 
 
 def long_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """The options that may come from outside, by their long name without dashes."""
+    """The options that may come from outside, by their first long name without dashes."""
     actions: Sequence[argparse.Action] = parser._actions
     skipped = (argparse._HelpAction, argparse._VersionAction)
-    return {
-        each.option_strings[-1].lstrip("-"): each
-        for each in actions
-        if each.option_strings and each.option_strings[-1].startswith("--") and not isinstance(each, skipped)
-    }
+    out: dict[str, argparse.Action] = {}
+    for each in actions:
+        name = next((spelled for spelled in each.option_strings if spelled.startswith("--")), None)
+        if name is not None and not isinstance(each, skipped):
+            out[name.removeprefix("--")] = each
+    return out

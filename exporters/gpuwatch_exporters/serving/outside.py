@@ -11,7 +11,7 @@ import difflib
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,21 @@ def fill_defaults(
         file: Path | None = first.parse_known_args(arguments)[0].config
     except argparse.ArgumentError:
         return  # --config without a value: the real parser tells it
+    given = _given(parser, arguments)
     if file is not None:
-        _from_file(options, Path(file))
-    _from_environment(options, environment)
+        _from_file(options, Path(file), given)
+    _from_environment(options, environment, given)
+
+
+def _given(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> set[argparse.Action]:
+    """The options on the command line, and those that one of them excludes. Their defaults stay as they are: a list
+    would be appended to, and of two that exclude each other both would be set."""
+    words = {word.partition("=")[0] for word in arguments}
+    found = {action for action in parser._actions if words.intersection(action.option_strings)}
+    for group in parser._mutually_exclusive_groups:
+        if found.intersection(group._group_actions):
+            found.update(group._group_actions)
+    return found
 
 
 def variable(option: str) -> str:
@@ -51,18 +63,20 @@ def variable(option: str) -> str:
     return PREFIX + re.sub(r"[^a-z0-9]", "_", option.lower()).upper()
 
 
-def _from_environment(options: Mapping[str, argparse.Action], environment: Mapping[str, str]) -> None:
+def _from_environment(
+    options: Mapping[str, argparse.Action], environment: Mapping[str, str], given: Set[argparse.Action]
+) -> None:
     by_variable = {variable(name): action for name, action in options.items()}
     for name in sorted(environment):
         if not name.startswith(PREFIX):
             continue
         if name in by_variable:
-            _set(by_variable[name], environment[name], name)
+            _set(by_variable[name], environment[name], name, given)
         elif not _SERVICE_LINK.fullmatch(name.removeprefix(PREFIX)):
             log.warning("%s names no option%s", name, _near(name, by_variable))
 
 
-def _from_file(options: Mapping[str, argparse.Action], file: Path) -> None:
+def _from_file(options: Mapping[str, argparse.Action], file: Path, given: Set[argparse.Action]) -> None:
     import tomllib  # only who has a file pays for it
 
     try:
@@ -79,19 +93,21 @@ def _from_file(options: Mapping[str, argparse.Action], file: Path) -> None:
             raise SettingsError(
                 f"{where}: no such option{_near(key, options)}", todo="run with --help for the options, without dashes"
             )
-        _set(options[key], held, where)
+        _set(options[key], held, where, given)
 
 
-def _set(action: argparse.Action, held: object, where: str) -> None:
-    """Makes `held` the option's default, read as the option itself would read it."""
+def _set(action: argparse.Action, held: object, where: str, given: Set[argparse.Action]) -> None:
+    """Makes `held` the option's default, read as the option itself would read it; what is given is only checked."""
+    found: object
     if action.nargs == 0:
-        action.default = _switch(action, held, where)
+        found = _switch(action, held, where)
     elif isinstance(action, argparse._AppendAction) or action.nargs not in (None, "?"):
         parts = held if isinstance(held, list) else [part.strip() for part in str(held).split(",")]
-        action.default = [_one(action, part, where) for part in parts if part != ""]
+        found = [_one(action, part, where) for part in parts if part != ""]
     else:
-        action.default = _one(action, held, where)
-    action.required = False
+        found = _one(action, held, where)
+    if action not in given:
+        action.default, action.required = found, False
 
 
 def _switch(action: argparse.Action, held: object, where: str) -> object:

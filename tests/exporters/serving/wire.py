@@ -20,23 +20,22 @@ def connected(port: int, seconds: float = 10) -> Iterator[socket.socket]:
         yield sock
 
 
-def read_reply(sock: socket.socket, *, head: bool = False, rest: bytes = b"") -> Reply:
-    """One answer; AssertionError when the connection ends before it does."""
-    held = rest
-    while b"\r\n\r\n" not in held:
-        part = sock.recv(65536)
-        assert part, f"closed after {held!r}"
-        held += part
-    lines, _, body = held.partition(b"\r\n\r\n")
-    first, *others = lines.decode().split("\r\n")
+def read_reply(sock: socket.socket, *, head: bool = False) -> Reply:
+    """One answer and not a byte of the next; AssertionError when the connection ends before it does."""
+    lines = b""
+    while not lines.endswith(b"\r\n\r\n"):
+        part = sock.recv(1)
+        assert part, f"closed after {lines!r}"
+        lines += part
+    first, *others = lines.decode().removesuffix("\r\n\r\n").split("\r\n")
     headers = {name.lower(): text.strip() for name, _, text in (line.partition(":") for line in others)}
     length = 0 if head else int(headers["content-length"])
+    body = bytearray()
     while len(body) < length:
-        part = sock.recv(65536)
+        part = sock.recv(min(1 << 20, length - len(body)))
         assert part, "closed within the body"
         body += part
-    assert len(body) == length, "more than was told"
-    return Reply(int(first.split(" ")[1]), headers, body)
+    return Reply(int(first.split(" ")[1]), headers, bytes(body))
 
 
 def ask(port: int, request: bytes, *, head: bool = False) -> Reply:

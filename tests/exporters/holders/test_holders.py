@@ -80,7 +80,7 @@ def test_sources_that_are_not_asked(settings: HolderSettings) -> None:
     assert cycles.cycle(plain()) == set()
     assert cycles.values == ()
     assert cycles.holders.states() == dict.fromkeys(("podresources", "slurm", "process"), "disabled")
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("holders-")]
+    assert not _our_threads()
 
 
 def test_owners_of_processes_where_nobody_else_claims(cycles: Cycles, node: Node) -> None:
@@ -239,16 +239,20 @@ def test_a_thousand_changes_of_pods_leave_nothing_behind(cycles: Cycles, setting
             change(number)
         gc.collect()
         tracemalloc.start()
-        threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+        threads, files = _our_threads(), len(os.listdir("/proc/self/fd"))
         before = _held_by_us()
         for number in range(100, 1100):
             change(number)
         gc.collect()
         grown = _held_by_us() - before
         tracemalloc.stop()
-        assert threading.active_count() == threads
+        assert _our_threads() == threads
         assert len(os.listdir("/proc/self/fd")) <= files + 1  # the server's own connection may linger
     assert grown < 200_000
+
+
+def _our_threads() -> list[str]:
+    return sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("holders-"))
 
 
 def _held_by_us() -> int:

@@ -18,7 +18,7 @@ from gpuwatch_exporters.node.pci import Slot
 from gpuwatch_exporters.nvml.accounts import Accounts, features, with_features_off
 from gpuwatch_exporters.nvml.boards import Address
 from gpuwatch_exporters.nvml.census import Bus, Census, at_slot
-from gpuwatch_exporters.nvml.group import GROUPS
+from gpuwatch_exporters.nvml.group import GROUPS, Group
 from gpuwatch_exporters.nvml.rest import Rest
 from gpuwatch_exporters.nvml.seats import Result, Seat
 from gpuwatch_exporters.nvml.session import Facts, Session
@@ -41,11 +41,15 @@ class Neighbors:
 class Collector:
     """Everything between the library and a Frame. `collect`, `release`, `resume` and `close` exclude each other."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: Settings, clock: Clock | None = None, groups: Mapping[str, Group] | None = None
+    ) -> None:
+        """groups None: all that are registered."""
         self.neighbors = Neighbors()
         self._settings, self._clock = settings, clock or SystemClock()
-        self._groups = {id_: group for id_, group in GROUPS.items() if id_ not in settings.disabled}
-        self._disabled = settings.disabled & set(GROUPS.ids())
+        every = dict(GROUPS.items()) if groups is None else groups
+        self._groups = {id_: group for id_, group in every.items() if id_ not in settings.disabled}
+        self._disabled = settings.disabled & every.keys()
         self._census = Census(settings)
         # Tried at least each second cycle, so that values are back within two cycles of a driver that was loaded.
         self._session = Session(longest_wait=2 * settings.interval - 0.5)
@@ -166,7 +170,9 @@ class Collector:
         """Seats for new devices; those that sleep keep theirs, those that left the bus lose it."""
         for address in addresses:
             if address not in self._seats:
-                self._seats[address] = Seat(address, self._groups, 1.5 * self._settings.interval + 1)
+                self._seats[address] = Seat(
+                    address, self._groups, 1.5 * self._settings.interval + self._settings.device_timeout
+                )
         here = {*addresses, *(slot.pci_bus_id for slot in bus.slots or ())}
         for address in [each for each in self._seats if each not in here]:
             seat = self._seats[address]

@@ -10,6 +10,7 @@ import operator
 import struct
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 
 _MASK = {64: 2**64 - 1, 32: 2**32 - 1}
 _CTX = 1 << 40  # where the question lies: an address that no program makes up by chance
@@ -22,6 +23,7 @@ class NotUnderstoodError(Exception):
     """The program does something that this interpreter does not know."""
 
 
+@lru_cache(maxsize=8192)  # the same few questions in every look, as long as a job runs
 def allows(program: bytes, major: int, minor: int) -> bool:
     """Whether the program lets the character device be opened for reading and writing.
 

@@ -11,6 +11,7 @@ import os
 import platform
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from gpuwatch_exporters.holders.slurm.interpreter import allows
@@ -60,6 +61,7 @@ def _attached(handle: int) -> list[int]:
     return list(ids[: min(count, _MAX_PROGRAMS)])
 
 
+@lru_cache(maxsize=512)  # a program never changes, and the kernel gives no number twice
 def _instructions(program_id: int) -> bytes:
     handle = _bpf(_PROG_GET_FD_BY_ID, bytearray(struct.pack("=III", program_id, 0, 0)))
     try:

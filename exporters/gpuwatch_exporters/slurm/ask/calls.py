@@ -33,13 +33,15 @@ class Call(Generic[T]):
         self.success_at: float | None = None  # Unix time
         self.release: tuple[str, str, str] = ("", "", "")  # schema, Slurm's release, cluster
         self.told = ""  # why it failed
+        self._silent = False
         self._read, self._source, self._clock = read, source, clock
 
     def refresh(self, timeout_seconds: float) -> bool:
-        """Makes the call if it is due. False: the controller is silent, and asking for more now would only wait."""
+        """Makes the call if it is due. False: the controller was silent at the last call, and asking for more now would
+        only wait."""
         began = self._clock.monotonic()
         if not self.pace.due(began):
-            return True
+            return not self._silent
         self.pace.called(began)
         self.calls += 1
         reason = ""
@@ -52,13 +54,12 @@ class Call(Generic[T]):
         self.pace.ended(not reason)
         if not reason:
             self._succeeded()
-        return reason not in SILENT
+        self._silent = reason in SILENT
+        return not self._silent
 
     def drop(self) -> None:
-        """Forgets the records: the controller is silent, and what it said before is not repeated. The call is due as
-        soon as it speaks again."""
+        """Forgets the records: the controller is silent, and what it said before is not repeated."""
         self.records = None
-        self.pace.called_at = None
 
     def _ask(self, timeout_seconds: float) -> list[T]:
         answer = self._source.ask(self.name, timeout_seconds)

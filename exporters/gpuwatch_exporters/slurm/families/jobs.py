@@ -18,7 +18,7 @@ BY_SHAPE = gauge(
     "state", "nodes", "gpus_per_node",
 )  # fmt: skip
 SECONDS_LEFT = gauge(
-    "jobs_gpu_seconds_left", "GPUs that jobs hold times the seconds to their time limit; jobs without one are left out.",
+    "jobs_gpu_seconds_left", "GPUs that jobs hold times the seconds to their limit; jobs without one are left out.",
     "partition",
 )  # fmt: skip
-NO_LIMIT = gauge("jobs_without_time_limit", "Jobs with GPUs that have no time limit.", "state")
+NO_LIMIT = gauge("jobs_without_time_limit", "Jobs with GPUs that tell no time limit of their own.", "state")

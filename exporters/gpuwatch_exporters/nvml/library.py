@@ -24,12 +24,16 @@ def load_changed() -> bool:
     mapped = _mapped()
     if not mapped:
         return False
-    folder = os.path.dirname(next(reversed(mapped.values())))
+    name = getattr(nv.nvmlLib, "_name", "")
+    folder = os.path.dirname(name if os.path.isabs(name) else next(iter(mapped.values())))
     path = os.path.realpath(os.path.join(folder, FILE))
     try:
-        if os.stat(path).st_ino in mapped:
+        inode = os.stat(path).st_ino
+        if inode in mapped:
             return False
         library = ctypes.CDLL(path)  # by its own path: by the name alone the loader would give the old one again
+        if inode not in _mapped():
+            return False  # it did all the same
     except OSError as err:
         log.warning("the library of the new driver cannot be loaded: %s", err)
         return False

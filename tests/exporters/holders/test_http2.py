@@ -14,6 +14,8 @@ from gpuwatch_exporters.holders.holding import LookError, SourceOffError
 from gpuwatch_exporters.holders.podresources.hpack import HeaderError, status
 from gpuwatch_exporters.holders.podresources.http2 import call
 
+from tests.exporters.holders.trees import ordinary_user
+
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6, 7, 9
 END_STREAM, END_HEADERS, PADDED, PRIORITY = 1, 4, 8, 32
 METHOD = "/v1.PodResourcesLister/List"
@@ -134,6 +136,17 @@ def test_a_socket_that_nobody_listens_on(tmp_path: Path) -> None:
     with pytest.raises(LookError) as err:
         asked(tmp_path / "s")
     assert err.value.reason == "refused"
+
+
+def test_a_socket_that_may_not_be_opened(everybodys: Path) -> None:
+    path = everybodys / "s"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        path.chmod(0)
+        with ordinary_user(), pytest.raises(LookError) as err:
+            asked(path)
+    assert err.value.reason == "denied"
 
 
 def test_no_descriptor_is_left(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from gpuwatch_exporters.nvml.xid.xids import EVENTS, KERNEL_LOG, KERNEL_LOG_PATH
 from gpuwatch_exporters.serving import add_serving_arguments
 from gpuwatch_exporters.serving import run as serve
 
+DEVICE_SECONDS = 0.8
 FIRST_CYCLE_SECONDS = 20.0  # with --once there is no second cycle that could tell what a slow driver tells late
 
 
@@ -31,8 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the label node (default: the variable NODE_NAME, else the host's name: %(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--device-timeout", type=float, default=0.8, metavar="SECONDS",
-        help="how long a cycle waits for the devices; one that takes longer is down in it (default %(default)s)",
+        "--device-timeout", type=float, metavar="SECONDS",
+        help="how long a cycle waits for the devices; one that takes longer is down in it "
+        f"(default {DEVICE_SECONDS}, or most of a shorter interval)",
     )  # fmt: skip
     group.add_argument(
         "--disable", action="append", default=[], metavar="FEATURE",
@@ -79,10 +81,11 @@ def settings_of(options: argparse.Namespace) -> Settings:
     named = vars(options)
     _known("--disable", options.disable, _features())
     _known("--compat", options.compat, COMPATS.ids())
-    if not 0 < options.device_timeout <= options.interval:
-        raise SettingsError(
-            f"--device-timeout {options.device_timeout:g} is not above 0 and within the interval ({options.interval:g})"
-        )
+    timeout = options.device_timeout
+    if timeout is None:
+        timeout = min(DEVICE_SECONDS, DEVICE_SECONDS * options.interval)
+    if not 0 < timeout <= options.interval:
+        raise SettingsError(f"--device-timeout {timeout:g} is not above 0 and within --interval {options.interval:g}")
     if options.forget_after < 0:
         raise SettingsError(f"--forget-after {options.forget_after:g} is below 0", todo="0 means never by time alone")
     if not options.node_name:
@@ -90,7 +93,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     return Settings(
         node=options.node_name,
         interval=options.interval,
-        device_timeout=FIRST_CYCLE_SECONDS if options.once else options.device_timeout,
+        device_timeout=FIRST_CYCLE_SECONDS if options.once else timeout,
         disabled=frozenset(options.disable),
         compats=tuple(dict.fromkeys(options.compat)),
         sysfs=Path(named["path.sysfs"]),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gpuwatch import __version__
+from gpuwatch.errors import GpuwatchError
 from gpuwatch_exporters.exposition import CONTENT_TYPE
 from gpuwatch_exporters.serving.cycles import Cycles
 from gpuwatch_exporters.serving.exporter import Exporter
@@ -135,9 +136,12 @@ class Routes:
             )
 
         def act() -> Response:
-            told = action()
+            try:
+                told, status = action(), 200
+            except GpuwatchError as err:
+                told, status = err.what, 500
             self._cycles.soon()
-            return Response(200, f"{told}\n".encode())
+            return Response(status, f"{told}\n".encode())
 
         return act
 

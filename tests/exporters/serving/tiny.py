@@ -1,13 +1,14 @@
 """A real exporter that is told by a file what to do: `python -m tests.exporters.serving.tiny --page FILE ...`.
 
 A cycle gives the file's text; without the file it fails; the text "hang" makes it hang in C, as a driver does, and
-"hang close" makes it hang there when it is closed too.
+"hang close" makes it hang there when it is closed too; "mask" tells which signals a program that it starts has blocked.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -40,6 +41,8 @@ class Tiny(Exporter):
         text = self.page.read_text()
         if text.startswith("hang"):
             ctypes.CDLL(None).sleep(3600)
+        if text == "mask":
+            return f"# {subprocess.check_output(['grep', 'SigBlk', '/proc/self/status'], text=True)}"
         return text if self.state == "collecting" else "# released\n"
 
     def notes(self) -> list[str]:

@@ -51,3 +51,12 @@ def ended(sock: socket.socket) -> bool:
         return sock.recv(1) == b""
     except ConnectionError:
         return True
+
+
+def everything(sock: socket.socket) -> bytes:
+    """All that still comes until the other side ends the connection."""
+    held = b""
+    with contextlib.suppress(ConnectionError):
+        while part := sock.recv(65536):
+            held += part
+    return held

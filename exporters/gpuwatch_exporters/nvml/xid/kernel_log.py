@@ -43,8 +43,8 @@ class KernelLog:
         self._stopping = False
 
     def start(self) -> None:
-        """Begins to read. Never raises: what stands against it is in `reason`."""
-        if self._thread is not None:
+        """Begins to read, once: never again after a stop. Never raises: what stands against it is in `reason`."""
+        if self._thread is not None or self.reason == "stopped":
             return
         try:
             # Not blocking: at the end of what is there, waiting is done by poll, which stop() can end.

@@ -86,8 +86,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
         timeout = min(DEVICE_SECONDS, DEVICE_SECONDS * options.interval)
     if not 0 < timeout <= options.interval:
         raise SettingsError(f"--device-timeout {timeout:g} is not above 0 and within --interval {options.interval:g}")
-    if options.forget_after < 0:
-        raise SettingsError(f"--forget-after {options.forget_after:g} is below 0", todo="0 means never by time alone")
+    if not options.forget_after >= 0:  # nan is below nothing
+        raise SettingsError(f"--forget-after {options.forget_after:g} is no time", todo="0 means never by time alone")
     if not options.node_name:
         raise SettingsError("the node has no name", todo="give --node-name")
     return Settings(

@@ -19,6 +19,7 @@ from gpuwatch_exporters.nvml.accounts import Accounts, features, with_features_o
 from gpuwatch_exporters.nvml.boards import Address
 from gpuwatch_exporters.nvml.census import Bus, Census, at_slot
 from gpuwatch_exporters.nvml.group import GROUPS, Group
+from gpuwatch_exporters.nvml.groups.processes import Processes
 from gpuwatch_exporters.nvml.rest import Rest
 from gpuwatch_exporters.nvml.seats import Result, Seat
 from gpuwatch_exporters.nvml.session import Facts, Session
@@ -38,6 +39,12 @@ class Neighbors:
     after_open: list[Callable[[], None]] = field(default_factory=list)
 
 
+def all_groups(settings: Settings) -> dict[str, Group]:
+    """Every registered group, as these settings want them."""
+    own: dict[str, Group] = {"processes": Processes(settings.procfs, settings.process_memory)}
+    return {id_: own.get(id_, group) for id_, group in GROUPS.items()}
+
+
 class Collector:
     """Everything between the library and a Frame. `collect`, `release`, `resume` and `close` exclude each other."""
 
@@ -47,7 +54,7 @@ class Collector:
         """groups None: all that are registered."""
         self.neighbors = Neighbors()
         self._settings, self._clock = settings, clock or SystemClock()
-        every = dict(GROUPS.items()) if groups is None else groups
+        every = all_groups(settings) if groups is None else groups
         self._groups = {id_: group for id_, group in every.items() if id_ not in settings.disabled}
         self._disabled = settings.disabled & every.keys()
         self._census = Census(settings)
@@ -204,8 +211,8 @@ class Collector:
         values: list[Value] = [Value(of.COLLECTING, (), 0 if self._released else 1)]
         values += self._census.values(roll, bus, session.facts.count if session.facts else None, counted)
         values += self._accounts.values(session, self._seats.values())
-        values += features(results.values(), self._disabled, node_features)
-        return Frame(self._settings.node, devices, tuple(values), notes=self._notes(devices))
+        states = features(results.values(), self._disabled, node_features)
+        return Frame(self._settings.node, devices, (*values, *states), notes=self._notes(devices, states))
 
     def _who(self, address: Address, result: Result) -> Identity | None:
         """As read now, else as read before at this address."""
@@ -227,8 +234,10 @@ class Collector:
             return "unbound"
         return "resting" if slot.pci_bus_id in self._resting else "not_listed"
 
-    def _notes(self, devices: Iterable[DeviceFrame]) -> tuple[str, ...]:
+    def _notes(self, devices: Iterable[DeviceFrame], states: Iterable[Value]) -> tuple[str, ...]:
         lines = [f"GPU {each.identity.uuid} is down: {each.down_reason}" for each in devices if not each.up]
         if self._session.facts is None:
             lines.insert(0, f"NVML is not available: {self._session.reason}")
+        off = ((*each.labels, each.number) for each in states if each.labels[1] == "off")
+        lines += [f"{feature} is off: {reason} ({number:.0f})" for feature, _, reason, number in off]
         return tuple(lines)

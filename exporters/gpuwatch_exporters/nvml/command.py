@@ -53,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--forget-after", type=float, default=30.0, metavar="DAYS",
         help="a missing GPU is missed for so long; 0: until another one sits in its slot (default %(default)s)",
     )  # fmt: skip
+    group.add_argument(
+        "--process-memory", type=int, default=0, metavar="NUMBER",
+        help="also tell the memory of each process, of so many of each device, the largest (default %(default)s: none, "
+        "since each process is a new series)",
+    )  # fmt: skip
     group.add_argument("--path.sysfs", type=Path, default=Path("/sys"), metavar="DIR", help="default %(default)s")
     group.add_argument("--path.procfs", type=Path, default=Path("/proc"), metavar="DIR", help="default %(default)s")
     group.add_argument(
@@ -88,6 +93,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
         raise SettingsError(f"--device-timeout {timeout:g} is not above 0 and within --interval {options.interval:g}")
     if not options.forget_after >= 0:  # nan is below nothing
         raise SettingsError(f"--forget-after {options.forget_after:g} is no time", todo="0 means never by time alone")
+    if options.process_memory < 0:
+        raise SettingsError(f"--process-memory {options.process_memory} is below 0", todo="0 means none")
     if not options.node_name:
         raise SettingsError("the node has no name", todo="give --node-name")
     return Settings(
@@ -101,6 +108,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         kernel_log=options.kernel_log,
         state_file=options.state_file,
         forget_seconds=options.forget_after * DAY_SECONDS or None,
+        process_memory=options.process_memory,
     )
 
 

@@ -12,7 +12,8 @@ DAY_SECONDS = 86400.0
 class Settings:
     """interval: seconds between cycles, as the serving room keeps it. device_timeout: seconds that a cycle waits for
     the devices. disabled: features (ids of groups) that are not read. state_file None: no memory over a restart.
-    forget_seconds None: a missing device is missed for ever."""
+    forget_seconds None: a missing device is missed for ever. process_memory: processes of each device whose memory is
+    told one by one."""
 
     node: str
     interval: float = 10.0
@@ -24,3 +25,4 @@ class Settings:
     kernel_log: Path = Path("/dev/kmsg")
     state_file: Path | None = None
     forget_seconds: float | None = 30 * DAY_SECONDS
+    process_memory: int = 0

@@ -13,12 +13,12 @@ from gpuwatch_exporters.nvml.processes import Listed, listed, name_of
 
 
 class Processes(Group):
-    """`procfs` and `most` are set once, before the first reading. most: processes of each device whose memory is told
-    one by one, the largest; 0 for none, since each process that comes is a new series."""
-
     help = "processes with a context on the device, and their memory"
-    procfs = Path("/proc")
-    most = 0
+
+    def __init__(self, procfs: Path = Path("/proc"), most: int = 0) -> None:
+        """most: processes of each device whose memory is told one by one, the largest; 0 for none, since each process
+        that comes is a new series."""
+        self._procfs, self._most = procfs, most
 
     def read(self, board: Board) -> Iterable[Value]:
         board.kept["processes"] = ()
@@ -29,7 +29,7 @@ class Processes(Group):
         return self._read(instance, instance.id)
 
     def _read(self, device: Board | Instance, instance: str | None) -> Iterable[Value]:
-        told = listed(device, self.procfs)
+        told = listed(device, self._procfs)
         device.kept["processes"] = tuple(
             Process(pid, amount, instance, told.kinds[pid]) for pid, amount in sorted(told.memory.items())
         )
@@ -44,9 +44,8 @@ class Processes(Group):
 
     def _largest(self, told: Listed) -> Iterable[Value]:
         known = [(amount, pid) for pid, amount in told.memory.items() if amount is not None]
-        for amount, pid in sorted(known, reverse=True)[: self.most]:
-            yield Value(of.PROCESS_MEMORY, (str(pid), name_of(pid, self.procfs), told.kinds[pid]), amount)
+        for amount, pid in sorted(known, reverse=True)[: self._most]:
+            yield Value(of.PROCESS_MEMORY, (str(pid), name_of(pid, self._procfs), told.kinds[pid]), amount)
 
 
-PROCESSES = Processes()
-GROUPS.register("processes")(PROCESSES)
+GROUPS.register("processes")(Processes())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from gpuwatch_exporters.holders.names import Names
 from gpuwatch_exporters.holders.processes import Owner, Processes, container_of_path, owner_uid
 
+from tests.conftest import need_program
 from tests.exporters.holders.trees import Node, write
 
 ID = "3f" * 32
@@ -61,6 +64,22 @@ def test_the_effective_user_counts(tmp_path: Path) -> None:
 
 def test_this_process_on_this_machine() -> None:
     assert owner_uid(Path("/proc"), os.getpid()) == os.geteuid()
+
+
+@pytest.mark.server
+def test_in_a_pid_namespace_of_its_own_nothing_is_told() -> None:
+    """The driver tells the host's pids, which are other processes there."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a pid namespace")
+    code = (
+        "from pathlib import Path; from gpuwatch_exporters.holders.processes import *; import sys\n"
+        "try: print(Processes(Path(sys.argv[1]), str).look([1]).by_pid)\n"
+        "except SourceOffError as err: print(err.reason)"
+    )
+    apart = [need_program("unshare"), "--pid", "--fork", "--mount-proc", sys.executable, "-c", code]
+
+    done = subprocess.run([*apart, "/proc"], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "own_pid_namespace"
 
 
 def test_names_are_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

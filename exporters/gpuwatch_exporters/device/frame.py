@@ -58,8 +58,9 @@ class InstanceFrame:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFrame:
-    """One physical GPU. `up` False comes with a reason (lost, hung, suspended, released, error) and without values
-    that were not read in this cycle."""
+    """One physical GPU. `up` False comes with a reason and without values that were not read in this cycle. Reasons:
+    lost (it no longer answers), gone (off the bus), hung, opening, suspended, resting (left alone to fall asleep),
+    released, not_listed, unbound (no driver holds it), fault, or the library's own error (driver_not_loaded ...)."""
 
     identity: Identity
     up: bool

@@ -7,6 +7,7 @@ hung one is down.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from gpuwatch_exporters.nvml.group import Group
 from gpuwatch_exporters.nvml.reader import Reader, Reading
 from gpuwatch_exporters.nvml.worker import Work, Worker
 
+log = logging.getLogger(__name__)
 OPENING_SECONDS = 60.0  # without a persistence daemon the first call to a GPU takes long; after this it counts as hung
 CLOSE_SECONDS = 0.1
 
@@ -39,6 +41,7 @@ class Seat:
         self.reader = Reader(address, groups)
         self.identity: Identity | None = None  # as last read
         self.timeouts = 0
+        self._told_fault: type[BaseException] | None = None
         self._worker: Worker[Reading | None] = Worker(f"gpu-{address}")
         self._work: Work[Reading | None] | None = None  # begun, and not yet published
         self._late: Work[Reading | None] | None = None
@@ -90,7 +93,8 @@ class Seat:
 
     def _told(self, work: Work[Reading | None], generation: int) -> Result:
         if work.error is not None:
-            raise work.error
+            self._fault(work.error)
+            return Result(None, down="fault")
         reading = work.value
         if time.monotonic() - work.started > self._max_age:  # it hung on the way
             return Result(None, down=self._waiting())
@@ -99,6 +103,13 @@ class Seat:
         if reading.identity is not None:
             self.identity = reading.identity
         return Result(reading, work.seconds, reading.down)
+
+    def _fault(self, error: BaseException) -> None:
+        """A fault of this program on one device is told once, and leaves the others alone."""
+        if type(error) is not self._told_fault:
+            self._told_fault = type(error)
+            log.error("reading GPU %s failed", self.reader.address, exc_info=error)
+        self.reader.faults["reader"] += 1
 
     def _waiting(self) -> str:
         busy = self._worker.busy_seconds or 0.0

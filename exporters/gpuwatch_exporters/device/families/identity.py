@@ -25,4 +25,4 @@ WORKLOADS = gauge("gpuwatch_gpu_workloads", "Holders of the device or MIG instan
 EXPECTED = node_gauge(
     "gpuwatch_gpus_expected", "GPUs that should be here: on the PCI bus, or seen before and not replaced."
 )
-VISIBLE = node_gauge("gpuwatch_gpus_visible", "GPUs that the library lists in this cycle.")
+VISIBLE = node_gauge("gpuwatch_gpus_visible", "GPUs that the library lists in this cycle and that are not lost.")

@@ -11,7 +11,10 @@ from gpuwatch_exporters.device.frame import Frame
 class Compat(Protocol):
     """Prints a frame in another exporter's words: names, labels, units."""
 
-    help: str
+    @property
+    def help(self) -> str:
+        """One line: whose names these are."""
+        ...
 
     def render(self, frame: Frame) -> str:
         """Text of the extra families, each with HELP and TYPE; none of our own names."""

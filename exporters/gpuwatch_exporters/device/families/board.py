@@ -13,7 +13,7 @@ PLATFORM_INFO = gauge(
     "chassis_serial", "slot", "tray", "host", "module",
 )  # fmt: skip
 CORES = gauge("gpuwatch_gpu_cores", "CUDA cores of the board.")
-BUS_WIDTH = gauge("gpuwatch_gpu_memory_bus_width_bits", "Width of the device memory's bus.")
+BUS_WIDTH = gauge("gpuwatch_gpu_memory_bus_width_bytes", "Bytes that the bus of the device memory carries at once.")
 MAX_MIG = gauge("gpuwatch_gpu_mig_instances_max", "MIG instances that the board can hold at most.")
 NUMA_NODE = gauge("gpuwatch_gpu_numa_node", "NUMA node of the device memory, where the host sees it as one.")
 PERFORMANCE_STATE = gauge(

@@ -28,7 +28,7 @@ VIRTUALIZATION_MODES = _names("NVML_GPU_VIRTUALIZATION_MODE_")
 ADDRESSING_MODES = _names("NVML_DEVICE_ADDRESSING_MODE_")
 _FACTS = (
     Row(nv.nvmlDeviceGetNumGpuCores, (), of.CORES),
-    Row(nv.nvmlDeviceGetMemoryBusWidth, (), of.BUS_WIDTH),
+    Row(nv.nvmlDeviceGetMemoryBusWidth, (), of.BUS_WIDTH, factor=1 / 8),
     Row(nv.nvmlDeviceGetMaxMigDeviceCount, (), of.MAX_MIG),
     Row(getattr(nv, "nvmlDeviceGetNumaNodeId", None), (), of.NUMA_NODE),
 )

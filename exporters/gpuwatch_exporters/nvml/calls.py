@@ -45,6 +45,7 @@ class Calls:
         self._who = who  # for the log
         self.unsupported: dict[Hashable, str] = {}  # call -> reason
         self.failures: Counter[tuple[str, str]] = Counter()  # (function, error) that gave no value, ever
+        self.troubles = 0  # failures of these calls alone
         self.closed = False  # set from outside: whoever is at it stops at the next call
         self._told: set[tuple[str, str]] = set()
 
@@ -85,6 +86,7 @@ class Calls:
         else:
             reason = error_name(code)
             self.failures[name, reason] += 1
+            self.troubles += 1
         if (name, reason) not in self._told:
             self._told.add((name, reason))
             level = logging.DEBUG if known in self.unsupported else logging.WARNING

@@ -47,15 +47,16 @@ class Feature:
         if self._last is not None and time.monotonic() < self._due:
             return self._last
         calls = [board.calls, *(each.calls for each in instances)]
-        refused = [len(each.unsupported) for each in calls]
-        failures, faults = board.calls.failures.total(), self.faults[self.id]
+        before = [(len(each.unsupported), each.troubles) for each in calls]
+        faults = self.faults[self.id]
         told = Told(self._run(self.group.read, board))
         told.instances = [self._run(self.group.read_instance, board, each) for each in instances]
-        for each, before in zip(calls, refused, strict=True):
-            if len(each.unsupported) > before:
-                self._known = list(each.unsupported.values())[before]
-        troubled = board.calls.failures.total() > failures or self.faults[self.id] > faults
-        self._file(told, troubled, faulty=self.faults[self.id] > faults)
+        troubled = faulty = self.faults[self.id] > faults
+        for each, (refused, troubles) in zip(calls, before, strict=True):
+            troubled |= each.troubles > troubles
+            if len(each.unsupported) > refused:
+                self._known = list(each.unsupported.values())[refused]
+        self._file(told, troubled, faulty)
         return told
 
     def close(self, board: Board, instances: list[Instance]) -> None:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from exporter_metrics import exporters_page
+
 from gpuwatch.model.codec import snapshot_json_schema
 from gpuwatch.render.metric_catalogue import catalogue_page
 
@@ -13,6 +15,7 @@ DOCS = Path(__file__).parent
 
 GENERATED: dict[str, Callable[[], str]] = {
     "metrics.md": catalogue_page,
+    "exporters.md": exporters_page,
     "snapshot.schema.json": snapshot_json_schema,
 }
 

@@ -24,8 +24,7 @@ from gpuwatch_exporters.slurm.read.nodes import read_node
 from gpuwatch_exporters.slurm.read.partitions import read_partition, read_reservation
 from gpuwatch_exporters.slurm.records import Job, Node, Partition, Reservation
 
-_SLOW_FLOOR_SECONDS = 60.0  # partitions and reservations change by hand
-_NAME_FLOOR_SECONDS = 60.0
+_SLOW_SECONDS = 60.0  # partitions and reservations change by hand
 
 
 @dataclass(frozen=True)
@@ -50,15 +49,19 @@ class SlurmExporter(Exporter):
     def __init__(self, source: Source, settings: Settings, clock: Clock | None = None) -> None:
         self._source, self._settings = source, settings
         self._clock = clock or SystemClock()
-        floor, slow = settings.min_call_seconds, max(settings.min_call_seconds, _SLOW_FLOOR_SECONDS)
-        self._nodes: Call[Node] = Call("nodes", read_node, source, floor, self._clock)
-        self._jobs: Call[Job] = Call("jobs", read_job, source, floor, self._clock)
-        self._partitions: Call[Partition] = Call("partitions", read_partition, source, slow, self._clock)
-        self._reservations: Call[Reservation] = Call("reservations", read_reservation, source, slow, self._clock)
+        floor = settings.min_call_seconds
+        self._nodes: Call[Node] = Call("nodes", read_node, source, Pace(floor), self._clock)
+        self._jobs: Call[Job] = Call("jobs", read_job, source, Pace(floor), self._clock)
+        self._partitions: Call[Partition] = Call(
+            "partitions", read_partition, source, Pace(floor, _SLOW_SECONDS), self._clock
+        )
+        self._reservations: Call[Reservation] = Call(
+            "reservations", read_reservation, source, Pace(floor, _SLOW_SECONDS), self._clock
+        )
         every: list[Call[Any]] = [self._nodes, self._jobs, self._partitions, self._reservations]
         self._calls = [call for call in every if call.name not in settings.without]
         self._cluster = settings.cluster
-        self._name_pace = Pace(max(settings.min_call_seconds, _NAME_FLOOR_SECONDS))
+        self._name_pace = Pace(floor, _SLOW_SECONDS)
 
     def cycle(self) -> str:
         """Makes the calls that are due. A call that fails leaves its values out of the page and is counted there; when

@@ -22,9 +22,9 @@ Reader = Callable[[dict[str, Any], Unknown], T | None]
 class Call(Generic[T]):
     """`records` are those of the last answer; None from a failure until the next success."""
 
-    def __init__(self, name: str, read: Reader[T], source: Source, floor_seconds: float, clock: Clock) -> None:
+    def __init__(self, name: str, read: Reader[T], source: Source, pace: Pace, clock: Clock) -> None:
         self.name = name
-        self.pace = Pace(floor_seconds)
+        self.pace = pace
         self.unknown = Unknown()
         self.records: list[T] | None = None
         self.calls = 0
@@ -60,6 +60,7 @@ class Call(Generic[T]):
     def drop(self) -> None:
         """Forgets the records: the controller is silent, and what it said before is not repeated."""
         self.records = None
+        self.pace.hurry()
 
     def _ask(self, timeout_seconds: float) -> list[T]:
         answer = self._source.ask(self.name, timeout_seconds)

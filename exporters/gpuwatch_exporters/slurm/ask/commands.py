@@ -22,8 +22,8 @@ _JSON = {
     "partitions": ("scontrol", "--all", "--json", "show", "partitions"),
     "reservations": ("scontrol", "--all", "--json", "show", "reservations"),
 }
-_BEFORE_JSON = {
-    "nodes": ("sinfo", "--all", "--json"),
+_NODES_BEFORE = ("sinfo", "--all", "--json")
+_ONE_LINE = {
     "partitions": ("scontrol", "--all", "--oneliner", "show", "partitions"),
     "reservations": ("scontrol", "--all", "--oneliner", "show", "reservations"),
 }
@@ -40,20 +40,17 @@ class Commands:
         self._folder = folder
         self._environment = quiet_environment(os.environ if environment is None else environment)
         self._runner = Runner()
-        self._json = True  # until scontrol says that it knows no such option
 
     def ask(self, call: str, timeout_seconds: float) -> Answer:
-        if self._json or call not in _BEFORE_JSON:
-            printed = self._run(_JSON[call], timeout_seconds)
-            if printed is not None:
-                return Document(printed)
-            self._json = False
-        printed = self._run(_BEFORE_JSON[call], timeout_seconds)
-        if printed is None:
-            raise CallError(
-                f"{_BEFORE_JSON[call][0]} knows no --json", todo="Slurm 22.05 or later is needed", code="bad_answer"
-            )
-        return Document(printed) if "--json" in _BEFORE_JSON[call] else _Lines(printed)
+        # Asked anew each time: an unknown option ends a command at once, and Slurm may be upgraded meanwhile.
+        printed = self._run(_JSON[call], timeout_seconds)
+        if printed is not None:
+            return Document(printed)
+        if call in _ONE_LINE and (printed := self._run(_ONE_LINE[call], timeout_seconds)) is not None:
+            return _Lines(printed)
+        if call == "nodes" and (printed := self._run(_NODES_BEFORE, timeout_seconds)) is not None:
+            return Document(printed)
+        raise CallError(f"{_JSON[call][0]} knows no --json", todo="Slurm 22.05 or later is needed", code="bad_answer")
 
     def cluster(self, timeout_seconds: float) -> str:
         found = _CLUSTER.search(self._run(("scontrol", "show", "config"), timeout_seconds) or "")

@@ -88,6 +88,15 @@ def test_cycles_follow_each_other_and_one_asked_for_comes_at_once() -> None:
     assert cycles.stop(5)
 
 
+def test_cycles_keep_their_pace_without_being_asked() -> None:
+    outcomes: list[Outcome] = []
+    cycles = Cycles(Scripted("a 1\n"), 0.05, outcomes.append)
+    cycles.start()
+    wait_for("six", lambda: len(outcomes) >= 6, seconds=5, every=0.01)
+    assert cycles.stop(5)
+    assert outcomes[5].ended_monotonic - outcomes[0].ended_monotonic > 0.2
+
+
 def test_a_cycle_that_takes_longer_than_the_interval_is_not_run_twice_at_once() -> None:
     inside = threading.Semaphore(1)
     free: list[bool] = []

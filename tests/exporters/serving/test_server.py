@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from random import Random
 
 import pytest
 from gpuwatch_exporters.serving.open_access import OpenAccess
@@ -114,6 +115,28 @@ def test_what_is_no_request_is_answered_and_the_connection_ends(request_: bytes,
         sock.sendall(request_)
         assert read_reply(sock).status == status
         assert ended(sock)
+
+
+def test_who_sends_on_after_a_refusal_still_reads_it() -> None:
+    with server(hello) as port, connected(port) as sock:
+        sock.sendall(b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n")
+        for _ in range(20):
+            sock.sendall(b"a" * 50_000)
+            select.select([], [sock], [], 0.01)
+        assert read_reply(sock).status == 413
+        assert ended(sock)
+
+
+def test_who_sends_on_for_ever_after_a_refusal_is_cut_off() -> None:
+    with server(hello, Limits(linger=0.1, sweep=0.02)) as port, connected(port) as sock:
+        sock.sendall(b"nonsense\r\n\r\n")
+        with pytest.raises(ConnectionError):
+            send_without_end(sock)
+
+
+def send_without_end(sock: socket.socket) -> None:
+    while True:
+        sock.sendall(b"a" * 1000)
 
 
 def test_two_hundred_clients_at_once_are_all_served() -> None:
@@ -254,6 +277,32 @@ def test_out_of_descriptors_the_server_rests_and_goes_on(caplog: pytest.LogCaptu
                 os.close(each)
         assert [read_reply(sock).status for sock in clients] == [200] * 3
     assert caplog.text.count("no connection can be taken") == 1
+
+
+def test_garbage_ends_nobody_elses_connection_and_leaves_no_descriptor_behind() -> None:
+    random = Random(5)
+    pieces = [
+        b"GET ",
+        b"/ ",
+        b"HTTP/1.1",
+        b"\r\n",
+        b"\r\n\r\n",
+        b"Content-Length: 5",
+        b"Content-Length: -1",
+        b": ",
+        b"\0",
+    ]
+    with server(hello) as port, connected(port) as steady:
+        steady.sendall(GET)
+        assert read_reply(steady).status == 200
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(300):
+            with connected(port) as sock, contextlib.suppress(ConnectionError):
+                for _ in range(random.randrange(1, 5)):
+                    sock.sendall(random.choice([random.randbytes(50), b"".join(random.choices(pieces, k=8))]))
+        steady.sendall(GET)
+        assert read_reply(steady).status == 200
+        wait_for("the descriptors", lambda: len(os.listdir("/proc/self/fd")) <= before, seconds=5, every=0.02)
 
 
 def test_stopping_ends_open_connections_and_frees_the_port() -> None:

@@ -37,6 +37,10 @@ def test_each_cycle_writes_the_page_and_the_end_takes_it_away(tmp_path: Path) ->
         assert [each.name for each in tmp_path.glob("*prom*")] == ["tiny.prom"]
         assert service.port  # HTTP goes on beside it
     assert not file.exists()
+    # A cycle that hung and ends after all leaves nothing behind.
+    assert service.service._textfile is not None
+    assert not service.service._textfile.write()
+    assert not file.exists()
 
 
 def test_without_http_the_file_is_all_there_is(tmp_path: Path) -> None:

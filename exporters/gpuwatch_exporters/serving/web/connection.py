@@ -33,6 +33,8 @@ class Connection:
         self.outgoing: list[memoryview] = []
         self.answering = False  # a request waits for its answer; the next one is not looked at
         self.closing = False  # ends when all is written
+        self.bad = False  # what came was no request
+        self.lingering = False  # all is written and this side ended
         self.served = 0
         self.events = READ
         self.deadline = time.monotonic() + self._limits.request
@@ -106,16 +108,26 @@ class Connection:
         self.served += 1
         self.deadline = time.monotonic() + self._limits.answer
 
+    def linger(self) -> bool:
+        """Whether the client may still be sending what nobody will answer. Then this side is ended and the rest is read
+        away for a moment: closing a socket with unread bytes would destroy the answer on its way."""
+        if not (self.bad or self._skip) or self.tls:
+            return False
+        self.sock.shutdown(socket.SHUT_WR)
+        self.lingering = True
+        self.events = READ
+        self.deadline = time.monotonic() + self._limits.linger
+        return True
+
+    def read_away(self) -> None:
+        """Forgets what has come. ConnectionError at the other side's end."""
+        with contextlib.suppress(BlockingIOError):
+            if not self.sock.recv(_CHUNK):
+                raise ConnectionResetError("closed by the client")
+
     def close(self) -> None:
-        """Ends it. What the client still sends is read away first, as far as it has come: closing a socket with unread
-        bytes would destroy the answer on its way."""
+        """Ends it."""
         self.outgoing.clear()
-        with contextlib.suppress(OSError):
-            if self.closing and not self.tls:
-                self.sock.shutdown(socket.SHUT_WR)
-                for _ in range(16):
-                    if not self.sock.recv(_CHUNK):
-                        break
         self.sock.close()
 
     def flush(self) -> bool:

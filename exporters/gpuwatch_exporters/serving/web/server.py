@@ -130,6 +130,9 @@ class Server:
 
     def _serve(self, connection: Connection, events: int) -> None:
         try:
+            if connection.lingering:
+                connection.read_away()
+                return
             if connection.handshaking:
                 if not connection.handshake():
                     self._watch(connection)
@@ -155,12 +158,13 @@ class Server:
             try:
                 request = connection.next_request()
             except BadRequestError as err:
+                connection.bad = True
                 self._queue(connection, None, Response(err.status, f"{err.told}\n".encode()))
                 break
             if request is None:
                 break
             self._handle(connection, request)
-        if (not connection.outgoing or connection.flush()) and connection.closing:
+        if (not connection.outgoing or connection.flush()) and connection.closing and not connection.linger():
             self._close(connection)
             return
         self._watch(connection)

@@ -64,6 +64,7 @@ _REASONS = (
     "gpu_idle", "application_clocks", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown",
     "hw_thermal_slowdown", "hw_power_brake", "display_clocks",
 )  # fmt: skip
+_OFF_ON = {0: 0.0, 1: 1.0}
 _JOINED = {1: 0.0, 2: 0.0, 3: 1.0, 4: 0.0}  # not started, in progress, success, failure
 
 TOPICS: Mapping[str, Topic] = MappingProxyType(
@@ -72,6 +73,12 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
             {
                 203: _on("utilization_ratio", PERCENT),  # GPU_UTIL
                 204: _on("memory_controller_utilization_ratio", PERCENT),  # MEM_COPY_UTIL
+            }
+        ),
+        "media": Topic(
+            {
+                206: _on("encoder_utilization_ratio", PERCENT),  # ENC_UTIL
+                207: _on("decoder_utilization_ratio", PERCENT),  # DEC_UTIL
             }
         ),
         "memory": Topic(
@@ -150,6 +157,49 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
                 247: _throttled("base_clocks"),
             }
         ),
+        "ecc": Topic(
+            {
+                310: _on("ecc_errors_total", 1.0, "corrected", "volatile"),  # ECC_SBE_VOL_TOTAL
+                311: _on("ecc_errors_total", 1.0, "uncorrected", "volatile"),  # ECC_DBE_VOL_TOTAL
+                312: _on("ecc_errors_total", 1.0, "corrected", "aggregate"),
+                313: _on("ecc_errors_total", 1.0, "uncorrected", "aggregate"),
+            }
+        ),
+        "ecc_mode": Topic(
+            {300: _choice("ecc_enabled", _OFF_ON), 301: _choice("ecc_pending_enabled", _OFF_ON)}, slow=True
+        ),
+        "row_remapping": Topic(
+            {
+                393: _on("remapped_rows", 1.0, "uncorrectable"),  # UNCORRECTABLE_REMAPPED_ROWS
+                394: _on("remapped_rows", 1.0, "correctable"),
+                395: _on("row_remap_failed"),  # ROW_REMAP_FAILURE
+                396: _on("row_remap_pending"),
+            }
+        ),
+        "page_retirement": Topic(
+            {
+                390: _on("retired_pages", 1.0, "single_bit"),  # RETIRED_SBE
+                391: _on("retired_pages", 1.0, "double_bit"),
+                392: _choice("page_retirement_pending", _OFF_ON),
+            },
+            slow=True,
+        ),
+        "pcie": Topic(
+            {
+                202: _on("pcie_replays_total"),  # PCIE_REPLAY_COUNTER
+                237: _on("pcie_link_generation"),  # PCIE_LINK_GEN
+                238: _on("pcie_link_width"),
+            }
+        ),
+        "pcie_limits": Topic(
+            {235: _on("pcie_link_generation_max"), 236: _on("pcie_link_width_max")},  # PCIE_MAX_LINK_GEN, _WIDTH
+            slow=True,
+        ),
+        "performance_state": Topic(
+            {190: _choice("performance_state", {each: float(each) for each in range(16)})}
+        ),  # PSTATE
+        "settings": Topic({66: _choice("persistence_mode_enabled", _OFF_ON)}, slow=True),  # PERSISTENCE_MODE
+        "fans": Topic({191: _on("fan_speed_ratio", PERCENT, "0")}),  # FAN_SPEED
         "nvlink_errors": Topic(
             {
                 409: _on("nvlink_errors_total", 1.0, "crc_flit"),  # NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL
@@ -169,7 +219,7 @@ TOPICS: Mapping[str, Topic] = MappingProxyType(
         ),
         "recovery": Topic({1523: _on("recovery_action")}),  # GPU_RECOVERY_ACTION
         "c2c": Topic({285: _on("c2c_links")}, slow=True),  # C2C_LINK_COUNT
-        "mig": Topic({67: _choice("mig_enabled", {0: 0.0, 1: 1.0})}, slow=True),  # MIG_MODE
+        "mig": Topic({67: _choice("mig_enabled", _OFF_ON)}, slow=True),  # MIG_MODE
         "xid": Topic({230: _on("xid_events_total")}, events=True),  # XID_ERRORS
         # Hardware counters: before Hopper only one program can have them, and it needs root.
         "profiling": Topic(

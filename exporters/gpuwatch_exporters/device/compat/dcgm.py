@@ -104,19 +104,20 @@ def _source(row: Row, target: Target) -> Values | None:
 
 
 def _sum(row: Row, source: Values) -> float | None:
-    """The families' values added up; None unless each family has one."""
-    total = 0.0
-    for name in row.families:
-        found = source.get(name)
-        if not found:
-            return None
-        if row.labels is None:
-            total += sum(found.values())
-        elif row.labels in found:
-            total += found[row.labels]
-        else:
-            return None
-    return total
+    """The families' values added up; None unless each of them, or the one that stands in for them, has one."""
+    parts = [_part(row, source.get(name)) for name in row.families]
+    if None in parts and row.otherwise:
+        parts = [_part(row, source.get(row.otherwise))]
+    told = [each for each in parts if each is not None]
+    return sum(told) if len(told) == len(parts) else None
+
+
+def _part(row: Row, found: Mapping[tuple[str, ...], float] | None) -> float | None:
+    if not found:
+        return None
+    if row.weights is not None:
+        return sum(amount * row.weights.get(label, 0.0) for (label,), amount in found.items())
+    return found.get(row.labels)
 
 
 def _targets(frame: Frame, generation: Generation) -> Iterator[Target]:

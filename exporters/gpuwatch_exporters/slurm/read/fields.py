@@ -7,8 +7,9 @@ from typing import Any
 
 Row = Mapping[str, Any]
 
-# "No value" and "infinite" of Slurm's integers of 16, 32 and 64 bits, where a schema prints them as they are.
-_SENTINELS = {0xFFFE, 0xFFFF, 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFE, 0xFFFFFFFFFFFFFFFF}
+# "No value" and "infinite" of Slurm's integers of 32 and 64 bits, where a schema prints them as they are. Those of 16
+# bits are not here: 65534 and 65535 are fair ids of jobs, and the oldest schema prints null in their place.
+_SENTINELS = {0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFE, 0xFFFFFFFFFFFFFFFF}
 _NOTHING = {"", "(null)", "N/A", "n/a", "None", "NONE", "Unknown"}
 
 

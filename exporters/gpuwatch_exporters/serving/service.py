@@ -118,13 +118,16 @@ class Service:
         if self.access:
             self.access.reload()
 
-    def stop(self) -> bool:
-        """Ends everything within 4 s; False when something still hangs and only the end of the process ends it."""
+    def stop(self, cycle_seconds: float = _CYCLE_SECONDS) -> bool:
+        """Ends everything within 4 s; False when something still hangs and only the end of the process ends it.
+
+        cycle_seconds: how long a cycle that runs may take to end.
+        """
         self._notifier.send("STOPPING=1")
         closing = threading.Thread(target=self._close_exporter, name="close", daemon=True)
         if self._server:
             self._server.stop(_HTTP_SECONDS)
-        ended = self.cycles.stop(_CYCLE_SECONDS)
+        ended = self.cycles.stop(cycle_seconds)
         closing.start()
         closing.join(_CLOSE_SECONDS)
         if self._textfile:

@@ -58,7 +58,7 @@ def served(
         port = int(service.address.rpartition(":")[2]) if service.address else 0
         yield Served(service, exporter, page, port)
     finally:
-        service.stop()
+        service.stop(cycle_seconds=0.1)
 
 
 @dataclass

@@ -149,6 +149,9 @@ class Server:
         except OSError as err:
             log.debug("connection ended: %s", err)
             self._close(connection)
+        except Exception:  # a fault that one connection meets again and again must not hold up the others
+            log.exception("fault in a connection, which is ended")
+            self._close(connection)
 
     def _answer(self, connection: Connection) -> None:
         """Answers the requests of the buffer in order, until one has to wait."""

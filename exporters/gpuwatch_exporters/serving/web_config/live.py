@@ -114,6 +114,8 @@ class LiveWebConfig:
             from gpuwatch_exporters.serving.web_config.passwords import Passwords
 
             passwords = Passwords(config.users)
+            if context is None:
+                log.warning("passwords travel in clear: %s asks for them and has no tls_server_config", self._file)
         self.tls, self._passwords, self._config = context, passwords, config
         self._bucket = Bucket(*config.rate) if config.rate else None
         self.header_lines = "".join(f"{name}: {text}\r\n" for name, text in config.headers.items()).encode()

@@ -9,7 +9,7 @@ from typing import Any
 from gpuwatch_exporters.dcgm.engine import Engine, RefusedError
 from gpuwatch_exporters.dcgm.layout import Card
 from gpuwatch_exporters.dcgm.values import Missing, number
-from gpuwatch_exporters.dcgm.watches import EVENT_SAMPLES, Group
+from gpuwatch_exporters.dcgm.watches import Group
 from gpuwatch_exporters.device.families import xid as of
 from gpuwatch_exporters.device.frame import Value
 
@@ -24,7 +24,6 @@ class Xids:
         self._times: dict[str, Counter[int]] = defaultdict(Counter)
         self._last: dict[tuple[str, int], float] = {}
         self._since = 0  # microseconds: what the host engine kept from before belongs to this hour and is counted
-        self._seen: set[tuple[str, int, int]] = set()
 
     def read(self, groups: Iterable[Group], cards: Iterable[Card]) -> None:
         """Takes what is new. EngineGoneError."""
@@ -62,11 +61,6 @@ class Xids:
         found = number(told) if told.status == self._engine.structs.DCGM_ST_OK else Missing("failed")
         if isinstance(found, Missing) or found <= 0 or not uuid:
             return
-        code, at = int(found), int(told.ts)
-        if (uuid, code, at) in self._seen:  # two asks may meet at one time
-            return
-        self._seen.add((uuid, code, at))
+        code = int(found)
         self._times[uuid][code] += 1
-        self._last[uuid, code] = max(at * 1e-6, self._last.get((uuid, code), 0.0))
-        if len(self._seen) > 4 * EVENT_SAMPLES:
-            self._seen = {each for each in self._seen if each[2] >= self._since}
+        self._last[uuid, code] = max(told.ts * 1e-6, self._last.get((uuid, code), 0.0))

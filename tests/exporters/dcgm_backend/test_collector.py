@@ -204,6 +204,8 @@ def test_a_host_engine_that_went_away_is_connected_anew_and_watched_again(host: 
     assert value(frame, "power_watts") == 612.44
     assert of_node(frame, "gpuwatch_exporter_dcgm_connections_total") == 2
     assert of_node(frame, "gpuwatch_exporter_dcgm_available") == 1
+    # What went with the old connection is not given back to the new one.
+    assert not any(function.startswith(("dcgmUnwatch", "dcgmGroup")) for function, _ in host.collector._engine.failures)
 
 
 def test_tries_to_connect_become_rarer_up_to_two_cycles(host: Host) -> None:
@@ -256,7 +258,7 @@ def test_an_instance_that_goes_between_two_calls_takes_no_other_values_with_it(h
     frame = host.cycle()
     assert value(frame, "power_watts") == 612.44
     assert [each.values for each in frame.devices[1].instances] == [(), ()]
-    assert value(frame, "power_watts", gpu=1) == 612.44
+    assert value(frame, "memory_used_bytes", gpu=1) == 61234 * MIB  # asked together with the instances
     assert host.cycle().devices[1].instances == ()
 
 

@@ -104,12 +104,14 @@ def _source(row: Row, target: Target) -> Values | None:
 
 
 def _sum(row: Row, source: Values) -> float | None:
-    """The families' values added up; None unless each of them, or the one that stands in for them, has one."""
-    parts = [_part(row, source.get(name)) for name in row.families]
-    if None in parts and row.otherwise:
-        parts = [_part(row, source.get(row.otherwise))]
-    told = [each for each in parts if each is not None]
-    return sum(told) if len(told) == len(parts) else None
+    """The families' values added up; where one of them has none, that of the family which stands in for them."""
+    total = 0.0
+    for name in row.families:
+        part = _part(row, source.get(name))
+        if part is None:
+            return _part(row, source.get(row.otherwise))
+        total += part
+    return total
 
 
 def _part(row: Row, found: Mapping[tuple[str, ...], float] | None) -> float | None:
@@ -126,8 +128,6 @@ def _targets(frame: Frame, generation: Generation) -> Iterator[Target]:
         held[each.uuid, each.instance].append(each)
     host = (generation.host_label, frame.node)
     for device in frame.devices:
-        if not device.up:
-            continue
         who = device.identity
         tail = (host, (generation.driver_label, who.driver_version)) if who.driver_version else (host,)
         own = _by_family(device.values)

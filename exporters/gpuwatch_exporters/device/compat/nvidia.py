@@ -38,8 +38,6 @@ _ROWS = (
 
 def _found(frame: Frame, ours: str) -> Iterator[tuple[str, float]]:
     for device in frame.devices:
-        if not device.up:
-            continue
         yield from ((_text(frame.node, device), amount) for amount in _of(device.values, ours))
         for instance in device.instances:
             text = _text(frame.node, device, (("gpu_instance", instance.id),))

@@ -192,6 +192,7 @@ class HostEngine:
             told.status = structs.DCGM_ST_NO_DATA
         elif isinstance(value, Failed):
             told.status = value.code
+            told.fieldType, told.value.i64 = ord("i"), 1  # what the memory holds beside an error is no value
         elif isinstance(value, str):
             told.fieldType, told.value.str = ord("s"), value.encode()
         elif isinstance(value, float):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
 
 import pynvml as nv
 import pytest
@@ -18,7 +17,7 @@ def scripted_library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 @pytest.fixture
-def library(scripted_library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
+def library(scripted_library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Scripted:
     """In place of NVIDIA's."""
     monkeypatch.setattr(nv, "nvmlLib", scripted_library)
     monkeypatch.setattr(nv, "_nvmlGetFunctionPointer_cache", {})

@@ -10,7 +10,7 @@
 typedef unsigned long long ull;
 typedef int Return;
 enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, TOO_SMALL = 7, TIMEOUT = 10, VERSION = 25 };
-enum { GPUS = 4, INSTANCES = 8, LINKS = 18, MOST = 4096, PROCESSES = 64 };
+enum { SILENT = -1, GPUS = 4, INSTANCES = 8, LINKS = 18, MOST = 4096, PROCESSES = 64 };
 
 typedef struct { int gpu, instance; } Device; /* instance 0: the GPU itself */
 
@@ -87,6 +87,7 @@ void sc_field(int gpu, unsigned id, unsigned scope, unsigned type, Return code, 
     fields[i].gpu = gpu;
     fields[i].field = (Field){.id = id, .scope = scope, .type = type, .code = code, .value.longword = bits};
 }
+/* A field of the code SILENT is left as it was handed over, as a driver does that does not know it. */
 /* Refuses a whole call that names an id above the limit (0: never); counts fields asked for in the last call. */
 void sc_field_limit(unsigned limit) { field_limit = limit; }
 unsigned sc_field_batch(void) { return field_batch; }
@@ -97,11 +98,15 @@ Return nvmlDeviceGetFieldValues(Device *device, int count, Field *asked) {
     for (int i = 0; i < count; i++)
         if (field_limit && asked[i].id > field_limit) return INVALID;
     for (int i = 0; i < count; i++) {
-        asked[i].code = NOT_SUPPORTED;
-        for (int k = 0; k < field_count; k++)
-            if (fields[k].gpu == device->gpu && fields[k].field.id == asked[i].id
-                && fields[k].field.scope == asked[i].scope)
-                asked[i] = fields[k].field;
+        int k = 0;
+        while (k < field_count
+               && (fields[k].gpu != device->gpu || fields[k].field.id != asked[i].id
+                   || fields[k].field.scope != asked[i].scope))
+            k++;
+        if (k == field_count)
+            asked[i].code = NOT_SUPPORTED;
+        else if (fields[k].field.code != SILENT)
+            asked[i] = fields[k].field;
     }
     return OK;
 }

@@ -66,7 +66,10 @@ def test_other_faults_are_counted_by_name(library: Scripted, book: XidBook, watc
     watch(watcher, FIRST)
     library.event(nv.nvmlEventTypeDoubleBitEccError)
     library.event(nv.nvmlEventTypeGpuRecoveryAction)
-    seen = lambda: {e.labels[0]: e.number for e in book.values(FIRST) if e.family is of.DRIVER_EVENTS}  # noqa: E731
+
+    def seen() -> dict[str, float]:
+        return {each.labels[0]: each.number for each in book.values(FIRST) if each.family is of.DRIVER_EVENTS}
+
     wait_for("both", lambda: seen() == {"double_bit_ecc": 1, "recovery_action": 1}, every=0.01)
     assert xids(book.values(FIRST)) == {}
 

@@ -15,6 +15,7 @@ from tests.exporters.nvml.scripted.library import I32, I64, REAL, U32, U64, Scri
 
 CALL = "nvmlDeviceGetFieldValues"
 U16, ULONG = 6, 2
+SILENT = -1  # the library leaves the field as it was handed over
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,15 @@ def test_values_of_an_earlier_cycle_are_gone_when_the_call_fails(library: Script
     board = library.board()
     assert field_value(board, 1) == 10
     library.answer(CALL, nv.NVML_ERROR_TIMEOUT)
+    board.cycle += 1
+    assert field_value(board, 1) is None
+
+
+def test_what_the_library_does_not_fill_is_no_value_of_an_earlier_cycle(library: Scripted) -> None:
+    library.field(1, 10)
+    board = library.board()
+    assert field_value(board, 1) == 10
+    library.field(1, code=SILENT)
     board.cycle += 1
     assert field_value(board, 1) is None
 

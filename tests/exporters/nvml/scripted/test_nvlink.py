@@ -60,6 +60,18 @@ def test_a_gpu_without_links_tells_nothing_and_is_asked_once(library: Scripted) 
     assert library.calls(STATE) == 1
 
 
+def test_in_each_cycle_all_fields_come_in_one_call(library: Scripted) -> None:
+    wire(library)
+    library.field(nv.NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL, 4)
+    library.field(nv.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, 7, scope=EVERY_LINK)
+    board = library.board()
+    read(NvLink(), board)
+    for _ in range(2):
+        before = library.calls("nvmlDeviceGetFieldValues")
+        read(NvLink(), board)
+        assert library.calls("nvmlDeviceGetFieldValues") == before + 1
+
+
 def test_an_older_driver_that_does_not_count_links(library: Scripted) -> None:
     wire(library, links=6, counted=False)
     assert told(read(NvLink(), library.board()))["nvlink_links",] == 6

@@ -13,6 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 Key = ec.EllipticCurvePrivateKey
+# In the order of x509.KeyUsage.
+_USAGES = (
+    "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+    "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
+)  # fmt: skip
 _DAY = datetime.timedelta(days=1)
 
 
@@ -32,10 +37,10 @@ class Authority:
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._key = ec.generate_private_key(ec.SECP256R1())
         self.cert = folder / f"{name}.crt"
-        made = self._certificate(self._name, self._key).add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True
-        )
-        self._write(self.cert, made)
+        signs = x509.KeyUsage(*(name in ("key_cert_sign", "crl_sign") for name in _USAGES))
+        made = self._certificate(self._name, self._key)
+        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        self._write(self.cert, made.add_extension(signs, critical=True))
 
     def sign(self, name: str, *names: x509.GeneralName) -> Pair:
         """A pair under `name`, valid for 127.0.0.1 and `names`."""
@@ -61,6 +66,9 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - _DAY)
             .not_valid_after(now + _DAY)
+            # What a strict reader of certificates asks for: which key it is, and which one signed it.
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
 
     def _write(self, path: Path, builder: x509.CertificateBuilder) -> None:

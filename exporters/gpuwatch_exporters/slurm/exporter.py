@@ -68,10 +68,7 @@ class SlurmExporter(Exporter):
         the controller is silent nothing else is asked, so that a cycle lasts one timeout at most."""
         speaks = True
         for call in self._calls:
-            if speaks:
-                speaks = call.refresh(self._settings.timeout_seconds)
-            else:
-                call.drop()
+            speaks = speaks and call.refresh(self._settings.timeout_seconds)
         if not speaks:
             for call in self._calls:
                 call.drop()

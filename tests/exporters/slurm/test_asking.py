@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
@@ -29,8 +31,6 @@ VALUES = ("nodes", "gpus_installed", "jobs", "partition_up", "reservation_active
 
 @pytest.fixture
 def clock() -> FixedClock:
-    from datetime import UTC, datetime
-
     return FixedClock(datetime.fromtimestamp(NOW, UTC))
 
 
@@ -152,6 +152,19 @@ def test_values_go_when_a_call_fails_and_come_back_with_it(tmp_path: Path, clock
     assert failures(page) == {("nodes", "unreachable"): 3}
 
 
+def test_a_failure_of_one_call_takes_what_it_told_before(tmp_path: Path, clock: FixedClock) -> None:
+    slurm_programs(tmp_path, "v0.0.42")
+    exporter = exporter_of(tmp_path, clock, min_call_seconds=1)
+    assert "jobs" in Page(exporter.cycle()).names()
+    write(tmp_path, "squeue", "exit 3")
+    clock.advance(1)
+    page = Page(exporter.cycle())
+    assert "jobs" not in page.names()
+    assert "account_jobs" not in page.names()
+    assert "gpus_installed" in page.names()
+    assert page.get("call_last_success_timestamp_seconds", command="jobs") == NOW
+
+
 def test_the_backoff_grows_to_its_limit_and_ends_with_a_success() -> None:
     pace = Pace(floor_seconds=2)
     waits = []
@@ -182,8 +195,6 @@ def test_nothing_of_the_caller_filters_the_answers() -> None:
 
 
 def test_closing_ends_the_command_that_runs(tmp_path: Path) -> None:
-    import threading
-
     write(tmp_path, "scontrol", f"echo $$ > {tmp_path}/pid; exec sleep 60")
     exporter = exporter_of(tmp_path, timeout_seconds=30)
     thread = threading.Thread(target=exporter.cycle, daemon=True)
@@ -249,6 +260,22 @@ def test_a_version_may_be_asked_for_and_one_that_is_not_offered_is_told(stub: st
         rest.ask("reservations", 5)
     with pytest.raises(CallError, match=r"offers no v0\.0\.7"):
         rest_of(stub, tmp_path, version="v0.0.7").ask("nodes", 5)
+
+
+def test_a_version_that_is_gone_is_looked_for_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = type("Replaced", (Stub,), {"seen": []})
+    with serving(handler) as address:
+        rest = rest_of(f"http://{address}", tmp_path)
+        rest.ask("nodes", 5)
+        rest.ask("nodes", 5)
+        assert handler.seen.count("/openapi/v3") == 1
+        monkeypatch.setattr(handler, "status", 404)
+        with pytest.raises(CallError, match="404"):
+            rest.ask("nodes", 5)
+        rest_path = handler.seen[-1]
+        monkeypatch.setattr(handler, "status", 200)
+        rest.ask("nodes", 5)
+        assert handler.seen[-2:] == ["/openapi/v3", rest_path]
 
 
 def test_a_token_is_read_anew_for_each_call(stub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def _start(command: Sequence[str], environment: Mapping[str, str]) -> subprocess
         ) from err
 
 
-def _read(process: subprocess.Popen[bytes], command: Sequence[str], deadline: float) -> tuple[bytes, bytes]:
+def _read(process: subprocess.Popen[bytes], command: Sequence[str], deadline: float) -> tuple[bytearray, bytearray]:
     """All of both pipes, and the end of the process."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -96,7 +96,7 @@ def _read(process: subprocess.Popen[bytes], command: Sequence[str], deadline: fl
         process.wait(_left(deadline, command))
     except subprocess.TimeoutExpired:
         raise _late(command) from None
-    return bytes(held[out]), bytes(held[err])
+    return held[out], held[err]
 
 
 def _left(deadline: float, command: Sequence[str]) -> float:

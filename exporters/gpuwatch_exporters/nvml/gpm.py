@@ -28,15 +28,18 @@ _ODD_READINGS = 3  # in which all metrics may be refused at once before that cou
 class Sampler:
     """The samples of one GPU or MIG instance. Used by one thread at a time."""
 
-    def __init__(self, calls: Calls, take: Callable[..., Any], of: tuple[Any, ...], metrics: Iterable[int]) -> None:
-        """take(*of, sample): has the library fill a sample. metrics: ids to ask for."""
+    def __init__(
+        self, calls: Calls, take: Callable[..., Any], of: tuple[Any, ...], metrics: Iterable[int], request: Any
+    ) -> None:
+        """take(*of, sample): has the library fill a sample. metrics: ids to ask for. request: see new_request; those
+        that are read by the same thread may share one."""
         self._calls, self._take, self._of = calls, take, of
         self._metrics = list(metrics)
         self._samples: list[Any] = []
         self._taken_at: float | None = None
         self._odd = 0
-        self._request = nv.c_nvmlGpmMetricsGet_t()
-        self._request.version = nv.NVML_GPM_METRICS_GET_VERSION
+        self._request = request
+        self._blank: tuple[list[int], bytes] = ([], b"")  # metrics as they are handed over, built once
 
     def read(self) -> dict[int, float]:
         """Metric id -> value since the last reading, in the library's unit; only those that there are.
@@ -91,13 +94,14 @@ class Sampler:
         if self._calls.closed:
             raise DriverGoneError("closed")
         request = self._request
-        request.numMetrics = len(wanted)
+        if self._blank[0] != wanted:
+            self._blank = (list(wanted), _blank(wanted))
+        blank = self._blank[1]
         slots = request.metrics
-        for index, id_ in enumerate(wanted):
-            slot = slots[index]
-            slot.metricId, slot.nvmlReturn, slot.value = id_, nv.NVML_ERROR_UNKNOWN, math.nan
+        ctypes.memmove(slots, blank, len(blank))
+        request.numMetrics = len(wanted)
         code = _raw(request)
-        return code, [(id_, slots[index].nvmlReturn, slots[index].value) for index, id_ in enumerate(wanted)]
+        return code, [(slot.metricId, slot.nvmlReturn, slot.value) for slot in slots[: len(wanted)]]
 
     def _judged(self, told: list[tuple[int, int, float]]) -> dict[int, float]:
         """Keeps what is good, and asks no more for what the driver does not have."""
@@ -118,6 +122,20 @@ class Sampler:
         if refused:
             self._metrics = [each for each in self._metrics if each not in refused]
         return found
+
+
+def new_request() -> Any:
+    """The struct of a question: 19 KB."""
+    request = nv.c_nvmlGpmMetricsGet_t()
+    request.version = nv.NVML_GPM_METRICS_GET_VERSION
+    return request
+
+
+def _blank(ids: list[int]) -> bytes:
+    slots = (nv.c_nvmlGpmMetric_t * len(ids))()
+    for slot, id_ in zip(slots, ids, strict=True):
+        slot.metricId, slot.nvmlReturn, slot.value = id_, nv.NVML_ERROR_UNKNOWN, math.nan
+    return bytes(slots)
 
 
 def _raw(request: Any) -> int:

@@ -6,14 +6,14 @@ No right is needed and no lock is taken, so that profilers go on working beside 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pynvml as nv
 
 from gpuwatch_exporters.device.families import gpm as of
 from gpuwatch_exporters.device.family import Family
 from gpuwatch_exporters.device.frame import Value
-from gpuwatch_exporters.nvml.gpm import Sampler
+from gpuwatch_exporters.nvml.gpm import Sampler, new_request
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group, Instance
 from gpuwatch_exporters.nvml.links import link_count
 
@@ -105,7 +105,7 @@ class Gpm(Group):
             return ()
         sampler: Sampler | None = board.kept.get("gpm")
         if sampler is None:
-            sampler = Sampler(board.calls, nv.nvmlGpmSampleGet, (board.handle,), _of_this(board))
+            sampler = Sampler(board.calls, nv.nvmlGpmSampleGet, (board.handle,), _of_this(board), _request(board))
             board.kept["gpm"] = sampler
         return _values(sampler.read(), BOARD_METRICS)
 
@@ -117,7 +117,7 @@ class Gpm(Group):
         sampler: Sampler | None = instance.kept.get("gpm")
         if sampler is None:
             of_instance = (board.handle, instance.gpu_instance_id)
-            sampler = Sampler(instance.calls, nv.nvmlGpmMigSampleGet, of_instance, INSTANCE_METRICS)
+            sampler = Sampler(instance.calls, nv.nvmlGpmMigSampleGet, of_instance, INSTANCE_METRICS, _request(board))
             instance.kept["gpm"] = sampler
         return _values(sampler.read(), INSTANCE_METRICS)
 
@@ -134,6 +134,12 @@ def _of_this(board: Board) -> list[int]:
     return [
         id_ for id_, (family, labels, _) in BOARD_METRICS.items() if family not in per_link or int(labels[0]) < links
     ]
+
+
+def _request(board: Board) -> Any:
+    if "gpm_request" not in board.kept:
+        board.kept["gpm_request"] = new_request()
+    return board.kept["gpm_request"]
 
 
 def _supported(board: Board) -> bool:

@@ -54,7 +54,9 @@ class BoardFacts(Group):
     cadence = "static"
 
     def read(self, board: Board) -> Iterable[Value]:
-        yield Value(of.BOARD_INFO, (_architecture(board), _capability(board), *_versions(board)), 1)
+        texts = (_architecture(board), _capability(board), *_versions(board))
+        if any(texts):
+            yield Value(of.BOARD_INFO, texts, 1)
         yield from rows(board, _FACTS)
         yield from _platform(board)
 

@@ -67,7 +67,7 @@ class NvLinkLinks(Group):
 
     def read(self, board: Board) -> Iterable[Value]:
         for link in range(link_count(board)):
-            yield _info(board, link)
+            yield from _info(board, link)
             yield from _counters(board, link)
             yield from _fields(board, link)
 
@@ -96,14 +96,16 @@ class NvLinkSwitches(Group):
                 yield Value(of.SWITCH_LINKS, (), links)
 
 
-def _info(board: Board, link: int) -> Value:
+def _info(board: Board, link: int) -> Iterable[Value]:
     version = board.ask(nv.nvmlDeviceGetNvLinkVersion, link)
     remote = board.ask(nv.nvmlDeviceGetNvLinkRemoteDeviceType, link)
     place = board.ask(nv.nvmlDeviceGetNvLinkRemotePciInfo, link)
+    if version is None and remote is None and place is None:
+        return
     bus_id = place.busId if place is not None else ""
     text = bus_id.decode("ascii", "replace") if isinstance(bus_id, bytes) else bus_id
     labels = (str(link), _VERSIONS.get(version, ""), _REMOTES.get(remote, ""), kernel_address(text))
-    return Value(of.LINK_INFO, labels, 1)
+    yield Value(of.LINK_INFO, labels, 1)
 
 
 def _counters(board: Board, link: int) -> Iterable[Value]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from exporter_metrics import exporters_page
+from slurm_metrics import slurm_page
 
 from gpuwatch.model.codec import snapshot_json_schema
 from gpuwatch.render.metric_catalogue import catalogue_page
@@ -16,6 +17,7 @@ DOCS = Path(__file__).parent
 GENERATED: dict[str, Callable[[], str]] = {
     "metrics.md": catalogue_page,
     "exporters.md": exporters_page,
+    "exporters/slurm.md": slurm_page,
     "snapshot.schema.json": snapshot_json_schema,
 }
 

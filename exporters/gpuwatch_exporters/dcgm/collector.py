@@ -146,7 +146,8 @@ class Collector:
             for id_, watch in self._watches.items()
             for labels, gpus in self._features(id_, watch, sampled.get(id_))
         }
-        return [self._device(card, down[card.entity], sampled.values()) for card in cards], features
+        known = (card for card in cards if card.identity.uuid)
+        return [self._device(card, down[card.entity], sampled.values()) for card in known], features
 
     def _device(self, card: Card, down: str | None, topics: Iterable[Sampled]) -> DeviceFrame:
         topics = list(topics)
@@ -210,7 +211,12 @@ class Collector:
         return Frame(self._settings.node, tuple(devices), tuple(values), notes=tuple(notes))
 
     def _unlisted(self, devices: Iterable[DeviceFrame]) -> list[str]:
-        """Addresses of GPUs on this host's bus of which nobody knows the uuid."""
+        """GPUs of which nobody knows the uuid: by address on this host's bus, else by DCGM's number."""
         slots = self._pci.read() if self._pci is not None else None
+        if not slots:
+            nameless = (
+                (card for card in self._layout.cards if not card.identity.uuid) if not self._engine.reason else ()
+            )
+            return [f"dcgm:{card.entity[1]}" for card in nameless]
         known = {each.identity.pci_bus_id for each in devices}
-        return [slot.pci_bus_id for slot in slots or () if slot.pci_bus_id not in known]
+        return [slot.pci_bus_id for slot in slots if slot.pci_bus_id not in known]

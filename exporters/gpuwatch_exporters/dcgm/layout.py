@@ -19,9 +19,11 @@ _NAME, _NVML_INDEX, _MINOR = 50, 52, 55
 _LIVE = 1  # asks the driver now, without a watch
 # What DCGM says of a GPU that it lists; the others (1 ok, 5 injected for tests) are up.
 STATUS_DOWN = {2: "unsupported", 3: "inaccessible", 4: "lost", 6: "disabled", 7: "detached"}
+NOBODY = Identity(None, "")  # of a GPU of which nothing is told
 _PROFILE = re.compile(r"\d+g\.\d+gb(?:[+-][a-z0-9.]+)*", re.IGNORECASE)
 
 Entity = tuple[int, int]  # (kind, id)
+Hierarchy = tuple[tuple[Entity, Entity, int], ...]  # (instance, what it is part of, the driver's number of it)
 Uuids = Callable[[Iterable[str]], Mapping[tuple[str, int], tuple[str, ...]]]
 
 
@@ -53,8 +55,9 @@ class Layout:
     mig_uuids: Uuids
     generation: int = 0
     cards: tuple[Card, ...] = ()
-    _seen: object = None
-    _stale: bool = field(default=False)
+    _seen: tuple[int, tuple[int, ...], Hierarchy] | None = None
+    _stale: bool = False
+    _known: dict[int, Identity] = field(default_factory=dict)  # of this connection, by DCGM's number
 
     def look(self) -> None:
         """Asks who is there. EngineGoneError; RefusedError when not even that is answered."""
@@ -63,12 +66,16 @@ class Layout:
         seen = (self.engine.connections, tuple(gpus), hierarchy)
         if seen == self._seen and not self._stale:
             return
-        identities = {gpu: self._identity(gpu) for gpu in gpus}
-        # Not understood at once, for instance because a GPU is being reset: asked again with the next cycle.
-        self._stale = not all(each.uuid for each in identities.values())
-        self.cards = self._cards(identities, hierarchy)
+        if self._seen is None or self._seen[0] != seen[0]:  # another host engine may count otherwise
+            self._known.clear()
+        self._known |= {gpu: who for gpu in gpus if (who := self._identity(gpu)) is not None}
+        # Not told, for instance of a GPU that is being reset: asked again with the next cycle.
+        self._stale = not self._known.keys() >= set(gpus)
+        cards = self._cards({gpu: self._known.get(gpu, NOBODY) for gpu in gpus}, hierarchy)
         self._seen = seen
-        self.generation += 1
+        if cards != self.cards:
+            self.cards = cards
+            self.generation += 1
 
     def down(self, card: Card) -> str | None:
         """Why the host engine cannot read the GPU, None when it can or does not tell."""
@@ -77,8 +84,8 @@ class Layout:
         except RefusedError:
             return None
 
-    def _hierarchy(self) -> tuple[tuple[Entity, Entity, int], ...]:
-        """(instance, what it is part of, the driver's number of it) of every GPU and compute instance."""
+    def _hierarchy(self) -> Hierarchy:
+        """Of every GPU and compute instance."""
         try:
             told = self.engine.call("dcgmGetGpuInstanceHierarchy")
         except RefusedError:  # no GPU of this host can do MIG
@@ -92,9 +99,7 @@ class Layout:
             for each in told.entityList[: told.count]
         )
 
-    def _cards(
-        self, identities: Mapping[int, Identity], hierarchy: tuple[tuple[Entity, Entity, int], ...]
-    ) -> tuple[Card, ...]:
+    def _cards(self, identities: Mapping[int, Identity], hierarchy: Hierarchy) -> tuple[Card, ...]:
         parts: dict[Entity, list[tuple[Entity, int]]] = defaultdict(list)
         for entity, parent, number_ in hierarchy:
             if entity[0] == GPU_INSTANCE:
@@ -111,11 +116,13 @@ class Layout:
             cards.append(Card((GPU, gpu), identity, tuple(sorted(slices, key=lambda each: int(each.id)))))
         return tuple(sorted(cards, key=lambda each: (each.identity.index is None, each.identity.index or 0)))
 
-    def _identity(self, gpu: int) -> Identity:
+    def _identity(self, gpu: int) -> Identity | None:
         try:
             told = self.engine.call("dcgmGetDeviceAttributes", gpu).identifiers
         except RefusedError:
-            return Identity(None, "")
+            return None
+        if not clean(told.uuid):
+            return None
         numbers = {each.fieldId: number(each) for each in self._live((GPU, gpu), (_NVML_INDEX, _MINOR))}
         return Identity(
             index=_whole(numbers.get(_NVML_INDEX)),

@@ -22,7 +22,7 @@ class Missing(str):
 
 def number(told: Any) -> float | Missing:
     """The number in a field value structure whose status is good: int64, time or double; anything else is missing."""
-    kind = chr(told.fieldType)
+    kind = chr(told.fieldType & 0xFF)
     if kind in "it":
         return _integer(int(told.value.i64))
     if kind == "d":
@@ -32,7 +32,7 @@ def number(told: Any) -> float | Missing:
 
 def text(told: Any) -> str:
     """The text in a field value structure, "" for a blank."""
-    if chr(told.fieldType) != "s":
+    if chr(told.fieldType & 0xFF) != "s":
         return ""
     return clean(told.value.str)
 

@@ -164,6 +164,28 @@ def test_a_lost_gpu_stays_at_zero_and_the_others_go_on(host: Host) -> None:
     assert of_node(frame, "gpuwatch_gpus_visible") == 1
 
 
+def test_a_lost_gpu_is_the_same_one_after_the_layout_of_another_changed(host: Host) -> None:
+    host.cycle()
+    host.engine.gpus[0].status = 4
+    host.engine.gpus[1].instances.pop()
+    lost, other = host.cycle().devices
+    assert (lost.identity.uuid, lost.down_reason) == ("GPU-aaaa", "lost")
+    assert len(other.instances) == 1
+
+
+def test_a_gpu_of_which_nothing_is_told_is_expected_and_watched_when_it_is(host: Host) -> None:
+    host.engine.gpus[0].status = 4
+    frame = host.cycle()
+    assert [each.identity.uuid for each in frame.devices] == ["GPU-bbbb"]
+    assert of_node(frame, "gpuwatch_gpus_unidentified_info", "dcgm:0", "not_listed") == 1
+    assert of_node(frame, "gpuwatch_gpus_expected") == 2
+    watches = host.engine.calls["dcgmWatchFields"]
+    host.cycle()
+    assert host.engine.calls["dcgmWatchFields"] == watches
+    host.engine.gpus[0].status = 1
+    assert value(host.cycle(), "power_watts") == 612.44
+
+
 def test_a_gpu_that_is_no_longer_listed_is_missed_also_after_a_restart(host: Host, tmp_path: Path) -> None:
     state = tmp_path / "dcgm.json"
     host.open(state_file=state)

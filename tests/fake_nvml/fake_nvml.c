@@ -82,7 +82,7 @@ R nvmlDeviceGetHandleByUUID(const char*s,Dev**o){ P(0); char b[80]; for(int i=0;
   for(int m=0;m<nmig[i];m++){ uuid(&md[i][m],b); if(!strcmp(b,s)){*o=&md[i][m];return OK;} } } return NOTFOUND; }
 static void bus(int i,char*b){ sprintf(b,"00000000:%02X:00.0",0x18+i*16); }
 R nvmlDeviceGetHandleByPciBusId_v2(const char*s,Dev**o){ P(0); char b[32]; for(int i=0;i<N;i++){ bus(i,b); if(!strcasecmp(b,s)||!strcasecmp(b+4,s)){*o=&gd[i]; R r=pre(*o,__func__); if(!r) attach(i); return r;} } return NOTFOUND; }
-R nvmlDeviceGetName(Dev*d,char*b,u n){ P(d); if(d->kind=='M'){ char s[160]; sprintf(s,"%s MIG %ug.%llugb",model,d->slices,d->mem>>30); return str(b,n,s);} return str(b,n,model); }
+R nvmlDeviceGetName(Dev*d,char*b,u n){ P(d); if(d->kind=='M'){ char s[160]; sprintf(s,"%s MIG %ug.%llugb",model,d->slices,(d->mem+(1<<30)-1)>>30); return str(b,n,s);} return str(b,n,model); }
 R nvmlDeviceGetSerial(Dev*d,char*b,u n){ PHYS(d); char s[32]; sprintf(s,"16540230%05d",d->gpu); return str(b,n,s); }
 R nvmlDeviceGetIndex(Dev*d,u*i){ P(d); *i=d->kind=='G'?d->gpu:d->gi-1; return OK; }
 R nvmlDeviceGetMinorNumber(Dev*d,u*i){ PHYS(d); *i=d->gpu; return OK; }

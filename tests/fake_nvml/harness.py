@@ -28,6 +28,7 @@ def library(*defines: str) -> Path:
         command = ["gcc", "-O2", "-shared", "-fPIC", f"-Wl,-soname,{NAME}", *(f"-D{each}" for each in defines)]
         sources = [str(each) for each in files if each.suffix == ".c"]
         subprocess.run([*command, "-o", str(made / NAME), *sources, "-lpthread"], check=True, timeout=100)
+        made.chmod(0o755)  # a test may read it as another user
         try:
             made.rename(folder)  # another worker may have been first
         except OSError:

@@ -51,9 +51,10 @@ class EventWatcher:
         self._wanted: frozenset[str] = frozenset()  # replaced as a whole: the thread sees the old set or the new one
 
     def watch(self, pci_bus_ids: Iterable[str]) -> None:
-        """These devices, and those of earlier calls, are watched from now on; starts the thread. Never waits."""
+        """These devices, and those of earlier calls, are watched from now on; starts the thread, anew if it ended with
+        the driver. Never waits."""
         self._wanted |= frozenset(pci_bus_ids)
-        if self._thread is None and self._wanted:
+        if self._wanted and (self._thread is None or not self._thread.is_alive()):
             self._stop = threading.Event()
             self._thread = threading.Thread(
                 target=self._run, args=(self._stop,), name="nvml-events", daemon=True

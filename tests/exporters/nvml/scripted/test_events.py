@@ -100,6 +100,23 @@ def test_a_driver_that_goes_ends_the_waiting(library: Scripted, book: XidBook, w
     wait_for("the event", lambda: xids(book.values(FIRST)) == {"31": 1}, every=0.01)
 
 
+def test_begun_before_the_library_is_open_it_begins_again(
+    library: Scripted, book: XidBook, watcher: EventWatcher
+) -> None:
+    library.answer("nvmlEventSetCreate", nv.NVML_ERROR_UNINITIALIZED)
+    watcher.watch([FIRST])
+    wait_for("the reason", lambda: watcher.reason == "uninitialized", every=0.01)
+    library.allow()
+
+    def works() -> bool:
+        watcher.watch([FIRST])
+        return watcher.reason == ""
+
+    wait_for("the registration", works, every=0.01)
+    library.event(XID, 31)
+    wait_for("the event", lambda: xids(book.values(FIRST)) == {"31": 1}, every=0.01)
+
+
 def test_it_stops_within_a_second(library: Scripted, book: XidBook, watcher: EventWatcher) -> None:
     watch(watcher, FIRST)
     began = time.monotonic()

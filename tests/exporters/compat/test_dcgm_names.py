@@ -64,8 +64,9 @@ def test_every_row_maps_a_family_that_is_declared_with_as_many_labels() -> None:
         for name in (*row.families, *((row.otherwise,) if row.otherwise else ())):
             labels = FAMILIES.get(name).labels
             assert len(labels) == (1 if row.weights is not None else len(row.labels)), row.old
-        assert re.fullmatch(r"DCGM_FI_(DEV|PROF)_[A-Z0-9_]+", row.old)
-    old, new = [row.old for row in ROWS], [row.new for row in ROWS if row.new]
+        for name_ in (row.old, row.new):
+            assert name_ is None or re.fullmatch(r"DCGM_FI_(DEV|PROF)_[A-Z0-9_]+", name_)
+    old, new = [row.old for row in ROWS if row.old], [row.new for row in ROWS if row.new]
     assert len(old) == len(set(old))
     assert len(new) == len(set(new))
 
@@ -139,6 +140,8 @@ def test_units_of_the_newer_names() -> None:
     assert told["DCGM_FI_DEV_SM_CLOCK_HERTZ"] == 1980e6
     assert told["DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL"] == 83412345.678
     assert told["DCGM_FI_DEV_GPU_POWER_THROTTLE_SECONDS_TOTAL"] == 2.5
+    assert told["DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL"] == 90_000  # renamed, and in MB/s still
+    assert told["DCGM_FI_DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND"] == 90e9
 
 
 def test_labels_of_the_older_generation() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 _MIB = 1 / (1 << 20)
 _PERCENT, _MILLI, _MHZ, _NANO, _MEGA = 100.0, 1e3, 1e-6, 1e9, 1e-6
+_TRAFFIC = "gpuwatch_gpu_nvlink_traffic_bytes_per_second"
 # The driver's bits; DCGM hands them on.
 _REASONS = (
     "gpu_idle", "application_clocks", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown",
@@ -16,7 +17,7 @@ _REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric. old: its name up to 4.8, with `factor` from our unit to its own; new: its name since 4.9, with
+    """One metric. old: its name up to 4.8, None where it had none, with `factor` from our unit to its own; new: its name since 4.9, with
     `new_factor`, None where that has none of its own. `families` are summed, `otherwise` is the family that holds the
     same where these are absent. `labels` are those of their own that a value must have. weights: by the one label of
     the family, what each value counts in the sum. whole: printed as a whole number.
@@ -25,7 +26,7 @@ class Row:
     instance has of its own; "gpu", what a MIG instance has not.
     """
 
-    old: str
+    old: str | None
     new: str | None
     kind: str
     help: str
@@ -40,9 +41,9 @@ class Row:
     new_help: str = ""
 
 
-def _row(old: str, new: str | None, kind: str, help_: str, *families: str, **more: object) -> Row:
+def _row(old: str | None, new: str | None, kind: str, help_: str, *families: str, **more: object) -> Row:
     names = tuple(f"gpuwatch_gpu_{each}" for each in families)
-    return Row(f"DCGM_FI_{old}", f"DCGM_FI_{new}" if new else None, kind, help_, names, **more)  # type: ignore[arg-type]
+    return Row(f"DCGM_FI_{old}" if old else None, f"DCGM_FI_{new}" if new else None, kind, help_, names, **more)  # type: ignore[arg-type]
 
 
 def _percent(old: str, new: str, help_: str, family: str, of: str = "board") -> Row:
@@ -169,5 +170,8 @@ ROWS: tuple[Row, ...] = (
     _row("DEV_NVLINK_BANDWIDTH_TOTAL", "DEV_NVLINK_THROUGHPUT_TOTAL", "gauge",
          "NVLink traffic of all links, both ways (MB/s).",
          "nvlink_transmit_bytes_per_second", "nvlink_receive_bytes_per_second", factor=_MEGA, new_factor=_MEGA,
-         otherwise="gpuwatch_gpu_nvlink_traffic_bytes_per_second", of="gpu"),
+         otherwise=_TRAFFIC, of="gpu"),
+    _row(None, "DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND", "gauge",
+         "NVLink traffic of all links, both ways (bytes per second).",
+         "nvlink_transmit_bytes_per_second", "nvlink_receive_bytes_per_second", otherwise=_TRAFFIC, of="gpu"),
 )  # fmt: skip

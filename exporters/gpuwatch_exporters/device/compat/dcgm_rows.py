@@ -17,10 +17,10 @@ _REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric. old: its name up to 4.8, None where it had none, with `factor` from our unit to its own; new: its name since 4.9, with
-    `new_factor`, None where that has none of its own. `families` are summed, `otherwise` is the family that holds the
-    same where these are absent. `labels` are those of their own that a value must have. weights: by the one label of
-    the family, what each value counts in the sum. whole: printed as a whole number.
+    """One metric. old: its name up to 4.8, None where it had none; `factor` is from our unit to that name's. new and
+    new_factor: the same since 4.9. `families` are summed, `otherwise` is the family that holds the same where these are
+    absent. `labels` are those of their own that a value must have. weights: by the one label of the family, what each
+    value counts in the sum. whole: printed as a whole number.
 
     of: "board", what only the device has and dcgm-exporter repeats on each MIG instance; "instance", what each
     instance has of its own; "gpu", what a MIG instance has not.

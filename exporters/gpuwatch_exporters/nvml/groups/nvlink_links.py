@@ -15,13 +15,18 @@ from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
 from gpuwatch_exporters.nvml.links import link_count
 
 BYTES_PER_MEGABYTE = 1_000_000
-# Up to Hopper: by the call for one counter of one link.
+# Up to Hopper: by the call for one counter of one link; where a driver has dropped it, by the field in its place.
 _COUNTERS = (
     (nv.NVML_NVLINK_ERROR_DL_REPLAY, "replay"),
     (nv.NVML_NVLINK_ERROR_DL_RECOVERY, "recovery"),
     (nv.NVML_NVLINK_ERROR_DL_CRC_FLIT, "crc_flit"),
     (nv.NVML_NVLINK_ERROR_DL_CRC_DATA, "crc_data"),
     (nv.NVML_NVLINK_ERROR_DL_ECC_DATA, "ecc_data"),
+)
+_IN_PLACE = (
+    (nv.NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY, "replay"),
+    (nv.NVML_FI_DEV_NVLINK_ERROR_DL_RECOVERY, "recovery"),
+    (nv.NVML_FI_DEV_NVLINK_ERROR_DL_CRC, "crc"),
 )
 # Blackwell and later: fields whose scope is the link.
 _FIELDS: Sequence[tuple[int, Family, tuple[str, ...]]] = (
@@ -109,8 +114,11 @@ def _info(board: Board, link: int) -> Iterable[Value]:
 
 
 def _counters(board: Board, link: int) -> Iterable[Value]:
-    for counter, kind in _COUNTERS:
-        times = board.ask(nv.nvmlDeviceGetNvLinkErrorCounter, link, counter)
+    told = [(kind, board.ask(nv.nvmlDeviceGetNvLinkErrorCounter, link, counter)) for counter, kind in _COUNTERS]
+    if all(times is None for _, times in told):
+        numbers = field_values(board, [(id_, link) for id_, _ in _IN_PLACE], "nvlink_links")
+        told = [(kind, times) for (_, kind), times in zip(_IN_PLACE, numbers, strict=True)]
+    for kind, times in told:
         if times is not None:
             yield Value(of.LINK_ERRORS, (str(link), kind), times)
 

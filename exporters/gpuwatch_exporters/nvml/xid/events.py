@@ -21,7 +21,7 @@ from gpuwatch_exporters.nvml.xid.book import XidBook
 log = logging.getLogger(__name__)
 WITNESS = "event"
 STOP_SECONDS = 1.0
-_WAIT_MILLISECONDS = 250  # a stop has to wait for so long
+_WAIT_MILLISECONDS = 500  # a stop has to wait for so long
 _AFTER_FAULT_SECONDS = 1.0
 NAMES = {
     nv.nvmlEventTypeDoubleBitEccError: "double_bit_ecc",

@@ -106,6 +106,21 @@ def test_each_link_up_to_hopper(library: Scripted) -> None:
     assert values["nvlink_link_info", "2", "4.0", "switch", ""] == 1
 
 
+def test_counters_of_a_driver_that_dropped_the_call(library: Scripted) -> None:
+    wire(library, links=1)
+    library.answer(ERRORS, nv.NVML_ERROR_NOT_SUPPORTED)
+    library.field(nv.NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY, 3)
+    library.field(nv.NVML_FI_DEV_NVLINK_ERROR_DL_CRC, 4)
+    values = told(read(NvLinkLinks(), library.board()))
+    assert {key[2]: number for key, number in values.items() if key[0] == "nvlink_link_errors_total"} == {
+        "replay": 3,
+        "crc": 4,
+    }
+    library.allow()
+    values = told(read(NvLinkLinks(), library.board()))
+    assert ("nvlink_link_errors_total", "0", "crc") not in values
+
+
 def test_each_link_from_blackwell_on(library: Scripted) -> None:
     wire(library, links=2)
     library.answer(ERRORS, nv.NVML_ERROR_NOT_SUPPORTED)

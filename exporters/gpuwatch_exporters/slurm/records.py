@@ -12,7 +12,7 @@ Amounts = Mapping[str, int]  # GPUs by type
 @dataclass(frozen=True, slots=True)
 class Gres:
     """One generic resource of a node or job: shard:h100:4 is name "shard", type "h100", count 4. `indices` are those
-    of the devices, None where Slurm does not tell them."""
+    of the devices in use, None where Slurm does not tell them."""
 
     name: str
     type: str
@@ -24,7 +24,8 @@ class Gres:
 class Node:
     """A node. `condition` is one of read.states.CONDITIONS, `base` and `flags` are Slurm's own words in lower case.
 
-    gpus_used None: Slurm tells no use. used_indices None: it tells no indices.
+    gpus_used None: Slurm tells no use. used_indices None: it tells no indices. gpus_shared: GPUs of which shares
+    (shard, mps) are in use; they are in use as wholes by nobody.
     """
 
     name: str
@@ -34,9 +35,9 @@ class Node:
     partitions: tuple[str, ...] = ()
     gpus: Amounts = field(default_factory=dict)
     gpus_used: Amounts | None = None
+    gpus_shared: Amounts = field(default_factory=dict)
     used_indices: frozenset[int] | None = None
     others: tuple[Gres, ...] = ()  # other generic resources than GPUs, as installed
-    others_used: tuple[Gres, ...] = ()
     cpus: int | None = None
     cpus_used: int | None = None
     memory_bytes: int | None = None
@@ -63,6 +64,7 @@ class Job:
     gpus: Amounts = field(default_factory=dict)
     gpus_asked: Amounts = field(default_factory=dict)
     gpus_per_node: int | None = None
+    others: tuple[Gres, ...] = ()  # other generic resources that it holds
     submitted_at: float | None = None
     eligible_at: float | None = None
     ends_at: float | None = None

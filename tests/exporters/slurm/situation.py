@@ -44,7 +44,7 @@ NODES = [
     node("gpu007", "IDLE+CLOUD+POWERED_DOWN", "gpu:l40s:4", "", tres="cpu=64,mem=512G,billing=64,gres/gpu=4"),
     node("gpu008", "IDLE+RESERVED+MAINTENANCE", "gpu:l40s:4", "gpu:l40s:0(IDX:N/A)"),
     node("gpu009", "MIXED", "gpu:a100:4(S:0),gpu:2,shard:a100:16(S:0)",
-         "gpu:a100:1(IDX:0),gpu:(null):2(IDX:4-5),shard:a100:6(2/4,4/4,0/4,0/4)", alloc_cpus=4, alloc_memory=524_288),
+         "gpu:a100:1(IDX:0),gpu:(null):2(IDX:4-5),shard:a100:6(0/4,4/4,2/4,-/4)", alloc_cpus=4, alloc_memory=524_288),
     node("cpu001", "IDLE", "", "", tres="cpu=64,mem=512G,billing=64", partitions=["batch", "cpu"]),
 ]  # fmt: skip
 
@@ -83,7 +83,8 @@ JOBS = [
     job(6, "PENDING", tres_per_node="gres:gpu:h100:8", node_count=3, state_reason="Priority",
         submit_time=NOW - 90_000, eligible_time=NOW + 60, tres_req_str="cpu=3,mem=1G,node=3,billing=3"),
     job(7, "PENDING", tres_per_task="gres:gpu:2", tasks=4, state_reason="Priority", user_name="bob", account=""),
-    job(8, "RUNNING", nodes="gpu009", gres_detail=["gpu:a100:1(IDX:0),gpu:(null):2(IDX:4-5),shard:a100:6(2/4,4/4)"],
+    job(8, "RUNNING", nodes="gpu009",
+        gres_detail=["gpu:a100:1(IDX:0),gpu:(null):2(IDX:4-5),shard:a100:6(0/4,4/4,2/4,-/4)"],
         tres_alloc_str="cpu=4,mem=512G,node=1,billing=4", tres_per_node="gres:gpu:a100:1,gres:gpu:2", het_job_id=8,
         het_job_offset=0),
     job(9, "COMPLETED", end_time=NOW - 10, tres_alloc_str=_gpu(8)),

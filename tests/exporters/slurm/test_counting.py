@@ -38,6 +38,7 @@ NODES = st.builds(
     name=st.text("abc", min_size=1, max_size=3),
     condition=st.sampled_from(CONDITIONS),
     gpus=st.dictionaries(st.sampled_from(["h100", "a100"]), st.integers(1, 8), min_size=1),
+    gpus_shared=st.dictionaries(st.sampled_from(["h100", "a100"]), st.integers(0, 2)),
     gpus_used=st.none() | st.dictionaries(st.sampled_from(["h100", "a100"]), st.integers(0, 8)),
 )
 
@@ -47,11 +48,16 @@ NODES = st.builds(
 def test_installed_is_the_sum_of_its_parts(nodes: list[Node], whole: set[str]) -> None:
     """Where no node uses more than it has."""
     nodes = [
-        each for each in nodes if all(each.gpus.get(kind, 0) >= used for kind, used in (each.gpus_used or {}).items())
+        each
+        for each in nodes
+        if all(
+            each.gpus.get(kind, 0) >= (each.gpus_used or {}).get(kind, 0) + each.gpus_shared.get(kind, 0)
+            for kind in ("h100", "a100")
+        )
     ]
     told = numbers(node_samples(nodes, whole))
     for kind in {kind for each in nodes for kind in each.gpus}:
-        parts = ("allocated", "held", "free", "unknown")
+        parts = ("allocated", "shared", "held", "free", "unknown")
         total = sum(told[f"gpus_{part}", kind] for part in parts)
         blocked = sum(value for key, value in told.items() if key[0] == "gpus_blocked" and key[1] == kind)
         assert total + blocked == told["gpus_installed", kind] == sum(each.gpus.get(kind, 0) for each in nodes)

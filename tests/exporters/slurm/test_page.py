@@ -65,7 +65,8 @@ def test_every_gpu_is_counted_once(golden_text: str) -> None:
     assert kinds == {"h100", "l40s", "a100", "untyped"}
     for kind in kinds:
         parts = [
-            page.sum(f"gpus_{part}", gpu_type=kind) for part in ("allocated", "held", "free", "blocked", "unknown")
+            page.sum(f"gpus_{part}", gpu_type=kind)
+            for part in ("allocated", "shared", "held", "free", "blocked", "unknown")
         ]
         assert sum(parts) == page.get("gpus_installed", gpu_type=kind)
         assert page.sum("gpus_by_node_condition", gpu_type=kind) == page.get("gpus_installed", gpu_type=kind)
@@ -82,9 +83,12 @@ def test_what_the_situation_comes_to(golden_text: str) -> None:
     assert page.get("gpus_blocked", gpu_type="h100", condition="down") == 8
     assert page.get("gpus_blocked", gpu_type="l40s", condition="powered_down") == 4
     assert page.get("gpus_blocked", gpu_type="l40s", condition="maintenance") == 4
-    assert page.get("gpus_free_stranded", gpu_type="a100", cause="memory") == 3
+    assert page.get("gpus_shared", gpu_type="a100") == 2
+    assert (
+        page.get("gpus_free_stranded", gpu_type="a100", cause="memory") == page.get("gpus_free", gpu_type="a100") == 1
+    )
     assert page.get("gres_installed", gres="shard", gres_type="a100") == 16
-    assert page.get("gres_allocated", gres="shard", gres_type="a100") == 6
+    assert page.get("gres_allocated", gres="shard") == 6
     assert page.get("jobs_gpus_allocated", partition="batch", gpu_type="h100") == 14
     assert page.get("jobs", partition="batch", state="pending") == 5 + 1 + 1
     assert page.get("jobs", partition="(several)", state="pending") == 1

@@ -41,7 +41,8 @@ def test_nodes_and_their_gpus() -> None:
     assert nodes["gpu007"].gpus_used == {}  # nothing runs there, and tracked GPUs are not in tres_used
     assert nodes["gpu009"].gpus == {"a100": 4, "untyped": 2}
     assert nodes["gpu009"].gpus_used == {"a100": 1, "untyped": 2}
-    assert [(each.name, each.type, each.count) for each in nodes["gpu009"].others_used] == [("shard", "a100", 6)]
+    assert [(each.name, each.type, each.count) for each in nodes["gpu009"].others] == [("shard", "a100", 16)]
+    assert nodes["gpu009"].gpus_shared == {"a100": 2}
     assert nodes["gpu001"].memory_bytes == 512 * 2**30
     assert nodes["gpu001"].gpus_tracked
     assert not nodes["cpu001"].gpus
@@ -63,6 +64,7 @@ def test_jobs_and_what_they_hold_and_ask() -> None:
     assert jobs["6"].gpus_asked == {"h100": 24}
     assert jobs["7"].gpus_asked == {"untyped": 8}
     assert jobs["8+0"].gpus == {"a100": 1, "untyped": 2}
+    assert [(each.name, each.count) for each in jobs["8+0"].others] == [("shard", 6)]
     assert jobs["9"].gpus == {}
     assert jobs["9"].state == "completed"
     assert jobs["10"].state == "completing"
@@ -124,3 +126,21 @@ def test_a_tracked_type_that_no_job_named_is_not_lost() -> None:
         "n", "MIXED", "gpu:h200:8", "", tres="gres/gpu=8,gres/gpu:h200=8", tres_used="gres/gpu=6,gres/gpu:h200=2"
     )
     assert READERS["nodes"](row, Unknown()).gpus_used == {"h200": 6}
+
+
+@pytest.mark.parametrize(
+    ("used", "shared"),
+    [
+        ("gpu:h100:2(IDX:0-1),shard:h100:1(IDX:2)", 1),  # 22.05 counts GPUs here, not shares
+        ("gpu:h100:2(IDX:0-1),shard:h100:9(-/8,-/8,8/8,1/8)", 2),
+        ("gpu:h100:2(IDX:0-1),shard:9(IDX:2-3)", 2),
+        ("gpu:h100:2(IDX:0-1),mps:150(IDX:2-3)", 2),
+        ("gpu:h100:2(IDX:0-1),shard:h100:0(IDX:N/A)", 0),
+        ("gpu:h100:2(IDX:0-1),nic:4(IDX:0-3)", 0),
+    ],
+)
+def test_a_gpu_given_out_in_shares_is_not_free_and_not_allocated(used: str, shared: int) -> None:
+    row = situation.node("n", "MIXED", "gpu:h100:4,shard:h100:32", used)
+    told = READERS["nodes"](row, Unknown())
+    assert told.gpus_used == {"h100": 2}
+    assert told.gpus_shared == ({"h100": shared} if shared else {})

@@ -32,7 +32,7 @@ from hypothesis import strategies as st
         ("gres:gpu:h100:2", [("gpu", "h100", 2, None)]),
         ("gres/gpu:h100=2", [("gpu", "h100", 2, None)]),
         ("gpu:nvidia_h100_80gb_hbm3_1g.10gb:7", [("gpu", "nvidia_h100_80gb_hbm3_1g.10gb", 7, None)]),
-        ("shard:h100:3(1/4,2/4,-/4)", [("shard", "h100", 3, None)]),
+        ("shard:h100:3(1/4,2/4,-/4)", [("shard", "h100", 3, frozenset({0, 1}))]),
         ("mps:4K", [("mps", "untyped", 4096, None)]),
         ("gpu:h100:8(CNT:8)", [("gpu", "h100", 8, None)]),
         ("gpu:a:4(S:0),gpu:2,bandwidth:no_consume:4G",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gpuwatch_exporters.slurm.count.tally import OTHER, SEVERAL, Tally, bounded
+from gpuwatch_exporters.slurm.count.tally import NONE, OTHER, SEVERAL, Tally, bounded
 from gpuwatch_exporters.slurm.families import jobs as of
 from gpuwatch_exporters.slurm.families import pending, tenants
+from gpuwatch_exporters.slurm.families.gpus import GRES_USED
 from gpuwatch_exporters.slurm.family import Family
 from gpuwatch_exporters.slurm.read.states import ENDED, HOLDS
 from gpuwatch_exporters.slurm.records import Job
@@ -51,7 +52,7 @@ def tenant_samples(jobs: Iterable[Job], most: int, per_user: bool) -> Tally:
     for who, counted, allocated, asked in sides:
         label = bounded(map(who, alive), most)
         for job in alive:
-            name = label[who(job)]
+            name = label[who(job)] or NONE
             tally.add(counted, name, job.state, number=job.tasks)
             for kind, held in job.gpus.items():
                 tally.add(allocated, name, kind, number=held)
@@ -88,6 +89,8 @@ def _shape(job: Job) -> tuple[str, str]:
 
 def _held(tally: Tally, job: Job, partition: str, now: float) -> None:
     total = sum(job.gpus.values())
+    for each in job.others:
+        tally.add(GRES_USED, each.name, number=each.count)
     for kind, held in job.gpus.items():
         tally.add(of.GPUS, partition, kind, number=held)
     if job.exclusive:

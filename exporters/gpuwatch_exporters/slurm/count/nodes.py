@@ -10,6 +10,8 @@ from gpuwatch_exporters.slurm.families import nodes as of
 from gpuwatch_exporters.slurm.read.states import CONDITIONS, TAKES_WORK
 from gpuwatch_exporters.slurm.records import Node
 
+_ALWAYS = (of_gpus.ALLOCATED, of_gpus.SHARED, of_gpus.HELD, of_gpus.FREE, of_gpus.PROMISED, of_gpus.UNKNOWN)
+
 
 def node_samples(nodes: Iterable[Node], whole: Collection[str]) -> Tally:
     """`whole`: names of the nodes that a job has for itself."""
@@ -25,18 +27,15 @@ def node_samples(nodes: Iterable[Node], whole: Collection[str]) -> Tally:
         _gpus(tally, node, node.name in whole)
         for each in node.others:
             tally.add(of_gpus.GRES, each.name, each.type, number=each.count)
-            tally.add(of_gpus.GRES_USED, each.name, each.type, number=0)
-        for each in node.others_used:
-            tally.add(of_gpus.GRES_USED, each.name, each.type, number=each.count)
     return tally
 
 
 def unallocated(node: Node) -> Iterator[tuple[str, int]]:
-    """(type, GPUs not allocated) of a node whose use is told."""
+    """(type, GPUs of which nothing is allocated) of a node whose use is told."""
     if node.gpus_used is None:
         return
     for kind, installed in node.gpus.items():
-        yield kind, max(installed - node.gpus_used.get(kind, 0), 0)
+        yield kind, max(installed - node.gpus_used.get(kind, 0) - node.gpus_shared.get(kind, 0), 0)
 
 
 def takes_work(node: Node) -> bool:
@@ -48,7 +47,7 @@ def _gpus(tally: Tally, node: Node, whole: bool) -> None:
     for kind, installed in node.gpus.items():
         tally.add(of_gpus.INSTALLED, kind, number=installed)
         tally.add(of_gpus.BY_CONDITION, kind, node.condition, number=installed)
-        for family in (of_gpus.ALLOCATED, of_gpus.HELD, of_gpus.FREE, of_gpus.PROMISED, of_gpus.UNKNOWN):
+        for family in _ALWAYS:
             tally.add(family, kind, number=0)
         for cause in ("cpu", "memory"):
             tally.add(of_gpus.STRANDED, kind, cause, number=0)
@@ -56,6 +55,9 @@ def _gpus(tally: Tally, node: Node, whole: bool) -> None:
             tally.add(of_gpus.UNKNOWN, kind, number=installed)
     for kind, used in (node.gpus_used or {}).items():
         tally.add(of_gpus.ALLOCATED, kind, number=used)
+    if node.gpus_used is not None:
+        for kind, shared in node.gpus_shared.items():
+            tally.add(of_gpus.SHARED, kind, number=shared)
     for kind, left in unallocated(node):
         _left(tally, node, whole, kind, left)
 

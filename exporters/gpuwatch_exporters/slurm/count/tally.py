@@ -8,6 +8,7 @@ from gpuwatch_exporters.slurm.family import Family, Sample
 
 OTHER = "(other)"
 SEVERAL = "(several)"
+NONE = "(none)"  # an empty label would be no label
 
 
 class Tally:

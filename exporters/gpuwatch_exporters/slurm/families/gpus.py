@@ -1,4 +1,4 @@
-"""GPUs by their type in Slurm: installed = allocated + held + free + blocked + unknown, for each type."""
+"""GPUs by their type in Slurm: installed = allocated + shared + held + free + blocked + unknown, for each type."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from gpuwatch_exporters.slurm.family import gauge
 
 INSTALLED = gauge("gpus_installed", "GPUs that Slurm knows of.", "gpu_type")
 ALLOCATED = gauge("gpus_allocated", "GPUs allocated to jobs, as the nodes tell.", "gpu_type")
+SHARED = gauge(
+    "gpus_shared", "GPUs of which shares (shard, mps) are allocated: they cannot be allocated as wholes.", "gpu_type"
+)
 HELD = gauge(
     "gpus_held", "GPUs not allocated, on nodes that a job has whole: nobody else gets them.", "gpu_type"
 )  # fmt: skip
@@ -21,4 +24,4 @@ BY_CONDITION = gauge(
     "gpus_by_node_condition", "GPUs installed, by the condition of their node.", "gpu_type", "condition"
 )
 GRES = gauge("gres_installed", "Other generic resources (shard, mps ...) installed.", "gres", "gres_type")
-GRES_USED = gauge("gres_allocated", "Other generic resources (shard, mps ...) allocated to jobs.", "gres", "gres_type")
+GRES_USED = gauge("gres_allocated", "Other generic resources (shard, mps ...) that jobs hold, of all types.", "gres")

@@ -10,6 +10,7 @@ from gpuwatch_exporters.slurm.records import UNTYPED, Gres
 
 _PREFIX = re.compile(r"gres[:/]", re.IGNORECASE)
 _COUNT = re.compile(r"(\d+)([KMGTP]?)", re.IGNORECASE)
+_SHARES = re.compile(r"[\d-]+/\d+(,[\d-]+/\d+)*\)")
 _FACTORS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 _NONE = {"", "(null)", "N/A", "n/a", "none"}
 
@@ -78,6 +79,9 @@ def _entry(part: str) -> Gres | None:
 
 
 def _indices(tail: str) -> frozenset[int] | None:
+    """Devices in use, from (IDX:0-2), or from the shares in use of each, (1/4,0/4,-/4)."""
+    if _SHARES.fullmatch(tail):
+        return frozenset(at for at, share in enumerate(tail.split(",")) if re.match(r"0*[1-9]", share))
     found = re.search(r"IDX:([^)]*)\)", tail)
     if not found:
         return None

@@ -10,7 +10,7 @@ from gpuwatch_exporters.slurm.read.fields import Row, count, find, moment, numbe
 from gpuwatch_exporters.slurm.read.lists import expand, tasks
 from gpuwatch_exporters.slurm.read.states import HOLDS, job_state
 from gpuwatch_exporters.slurm.read.unknown import Unknown
-from gpuwatch_exporters.slurm.records import Job
+from gpuwatch_exporters.slurm.records import Gres, Job
 
 
 def read_job(row: Row, unknown: Unknown) -> Job | None:
@@ -22,7 +22,8 @@ def read_job(row: Row, unknown: Unknown) -> Job | None:
     state = job_state(words(row.get("job_state")), unknown)
     nodes, minutes = count(row.get("node_count")), number(row.get("time_limit"))
     asked = _asked(row, nodes, unknown)
-    held, per_node = _held(row, state, nodes, unknown)
+    details = _details(row, unknown) if state in HOLDS else []
+    held, per_node = _held(row, details, nodes, unknown) if state in HOLDS else ({}, None)
     total = sum((held if state in HOLDS else asked).values())
     return Job(
         id=_id(row, id_),
@@ -38,6 +39,7 @@ def read_job(row: Row, unknown: Unknown) -> Job | None:
         gpus=held,
         gpus_asked=asked,
         gpus_per_node=per_node or (math.ceil(total / nodes) if nodes else None),
+        others=tuple(each for entries in details for each in entries if each.name != "gpu"),
         submitted_at=moment(row.get("submit_time")),
         eligible_at=moment(row.get("eligible_time")),
         ends_at=moment(row.get("end_time")),
@@ -83,16 +85,20 @@ def _node_names(row: Row, unknown: Unknown) -> tuple[str, ...]:
         return ()
 
 
-def _held(row: Row, state: str, nodes: int | None, unknown: Unknown) -> tuple[dict[str, int], int | None]:
+def _details(row: Row, unknown: Unknown) -> list[list[Gres]]:
+    """What it holds, node by node."""
+    return [gres_text.read_gres(told, unknown) for told in row.get("gres_detail") or () if isinstance(told, str)]
+
+
+def _held(
+    row: Row, details: list[list[Gres]], nodes: int | None, unknown: Unknown
+) -> tuple[dict[str, int], int | None]:
     """(GPUs by type, most on one node) that the job holds. tres_alloc counts them whatever option asked for them; the
     detail per node knows their types, and is all there is where Slurm's accounting does not track GPUs."""
-    if state not in HOLDS:
-        return {}, None
     amounts = tres_text.read_tres(text(find(row, "tres_alloc_str", "tres/allocated")), unknown)
     counted = tres_text.gpus(amounts)
-    per_node = [gres_text.read_gres(told, unknown) for told in row.get("gres_detail") or () if isinstance(told, str)]
-    detailed = gres_text.by_type(each for entries in per_node for each in entries)
-    sizes = [sum(gres_text.by_type(entries).values()) for entries in per_node]
+    detailed = gres_text.by_type(each for entries in details for each in entries)
+    sizes = [sum(gres_text.by_type(entries).values()) for entries in details]
     most = max(sizes, default=0) or None
     if not counted or sum(counted.values()) == sum(detailed.values()):
         return detailed, most

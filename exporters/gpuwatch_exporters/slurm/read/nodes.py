@@ -11,6 +11,8 @@ from gpuwatch_exporters.slurm.read.states import node_state
 from gpuwatch_exporters.slurm.read.unknown import Unknown
 from gpuwatch_exporters.slurm.records import UNTYPED, Gres, Node
 
+_SHARES = ("shard", "mps")  # parts of a GPU; a GPU is given out whole or in shares, never both
+
 
 def read_node(row: Row, unknown: Unknown) -> Node | None:
     """None, and counted, for a row without a name."""
@@ -23,6 +25,7 @@ def read_node(row: Row, unknown: Unknown) -> Node | None:
     used_gres = gres_text.read_gres(text(row.get("gres_used")), unknown)
     configured = tres_text.read_tres(text(row.get("tres")), unknown)
     gpus = gres_text.by_type(installed) or tres_text.gpus(configured)
+    used = _used(row, gpus, configured, used_gres, unknown)
     memory, memory_used = count(row.get("real_memory")), count(row.get("alloc_memory"))
     return Node(
         name=name,
@@ -31,10 +34,10 @@ def read_node(row: Row, unknown: Unknown) -> Node | None:
         flags=flags,
         partitions=names(row.get("partitions")),
         gpus=gpus,
-        gpus_used=_used(row, gpus, configured, used_gres, unknown),
+        gpus_used=used,
+        gpus_shared=_shared(used_gres, gpus, used or {}),
         used_indices=_indices(used_gres),
         others=tuple(each for each in installed if each.name != "gpu"),
-        others_used=tuple(each for each in used_gres if each.name != "gpu"),
         cpus=count(row.get("cpus")),
         cpus_used=count(row.get("alloc_cpus")),
         memory_bytes=None if memory is None else memory * tres_text.MIB,
@@ -59,9 +62,19 @@ def _used(
     return _same_types(found, gpus)
 
 
+def _shared(used_gres: Iterable[Gres], gpus: dict[str, int], used: dict[str, int]) -> dict[str, int]:
+    """GPUs by type of which shares are in use, counted by their indices: the oldest release that knows shards prints
+    the number of such GPUs where later ones print the number of shares."""
+    counts: dict[str, int] = {}
+    for each in used_gres:
+        if each.name in _SHARES:
+            counts[each.type] = counts.get(each.type, 0) + len(each.indices or ())
+    return _same_types(counts, {kind: max(installed - used.get(kind, 0), 0) for kind, installed in gpus.items()})
+
+
 def _same_types(used: dict[str, int], gpus: dict[str, int]) -> dict[str, int]:
     """Gives what is used under no type of the node to types with room: first come, first filled."""
-    out = {kind: held for kind, held in used.items() if kind in gpus}
+    out = {kind: held for kind, held in used.items() if kind in gpus and held}
     stray = sum(held for kind, held in used.items() if kind not in gpus)
     for kind, installed in gpus.items():
         taken = min(stray, max(installed - out.get(kind, 0), 0))

@@ -18,8 +18,8 @@ U32, U64, I64, I32, REAL = 1, 3, 4, 5, 0  # value types of fields
 def build(compiler: str, folder: Path) -> ctypes.CDLL:
     """Compiles it into the folder and loads it."""
     target = folder / "scripted.so"
-    source = Path(__file__).with_name("scripted.c")
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-pthread", "-o", target, source], check=True)
+    sources = sorted(Path(__file__).parent.glob("*.c"))
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-pthread", "-o", target, *sources], check=True)
     library = ctypes.CDLL(str(target))
     library.sc_device.restype = ctypes.POINTER(nv.struct_c_nvmlDevice_t)
     return library

@@ -22,7 +22,7 @@ from gpuwatch_exporters.nvml.groups.recovery import Recovery
 
 from tests.exporters.nvml.scripted.library import U32, Scripted, read
 
-SOURCE = Path(__file__).with_name("scripted.c").read_text(encoding="utf-8")
+SOURCE = "".join(each.read_text(encoding="utf-8") for each in sorted(Path(__file__).parent.glob("*.c")))
 ASKED = sorted(set(re.findall(r"\b(nvml(?:Device|Gpm|EventSet)\w+)[,(]", SOURCE)) - {"nvmlGpmSampleFree"})
 CODES = sorted({getattr(nv, name) for name in dir(nv) if name.startswith("NVML_ERROR_")} | {26, 30, 500, 999})
 KINDS: tuple[type[Group], ...] = (

@@ -45,6 +45,7 @@ class Calls:
         self._who = who  # for the log
         self.unsupported: dict[Hashable, str] = {}  # call -> reason
         self.failures: Counter[tuple[str, str]] = Counter()  # (function, error) that gave no value, ever
+        self.refused = ""  # why the last call that was left out as unsupported was
         self.troubles = 0  # failures of these calls alone
         self.closed = False  # set from outside: whoever is at it stops at the next call
         self._told: set[tuple[str, str]] = set()
@@ -63,6 +64,7 @@ class Calls:
         """
         known = (function, arguments[1:]) if key is None else key  # [0] is the handle
         if known in self.unsupported:
+            self.refused = self.unsupported[known]
             return None
         if self.closed:
             raise DriverGoneError("closed")

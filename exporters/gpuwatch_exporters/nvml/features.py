@@ -47,6 +47,8 @@ class Feature:
         if self._last is not None and time.monotonic() < self._due:
             return self._last
         calls = [board.calls, *(each.calls for each in instances)]
+        for each in calls:
+            each.refused = ""
         before = [(len(each.unsupported), each.troubles) for each in calls]
         faults = self.faults[self.id]
         told = Told(self._run(self.group.read, board))
@@ -56,6 +58,7 @@ class Feature:
             troubled |= each.troubles > troubles
             if len(each.unsupported) > refused:
                 self._known = list(each.unsupported.values())[refused]
+            self._known = self._known or each.refused
         self._file(told, troubled, faulty)
         return told
 

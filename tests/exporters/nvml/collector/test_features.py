@@ -115,3 +115,12 @@ def test_a_lost_device_is_told_on(board: Board) -> None:
     group.code = nv.NVML_ERROR_GPU_IS_LOST
     with pytest.raises(DeviceLostError):
         Feature("numbered", group, Counter()).read(board, [])
+
+
+def test_what_another_feature_was_refused_is_known_of_this_one_too(board: Board) -> None:
+    group = Numbered()
+    group.code = nv.NVML_ERROR_NOT_SUPPORTED
+    first, second = Feature("first", group, Counter()), Feature("second", group, Counter())
+    first.read(board, [])
+    second.read(board, [])
+    assert second.off == "not_supported"

@@ -10,6 +10,7 @@ from gpuwatch_exporters.device.families import power as of
 from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
 from gpuwatch_exporters.nvml.readings import Field, Row, fields, known, rows, scaled
+from gpuwatch_exporters.nvml.renumbered import SMOOTHING, for_driver
 
 _MILLI = 1e-3
 _TABLE = (
@@ -29,11 +30,11 @@ _FIELDS = (
     Field(nv.NVML_FI_DEV_EDPP_MULTIPLIER, of.EDPP, factor=0.01),
 )
 _SMOOTHING = (
-    Field(nv.NVML_FI_PWR_SMOOTHING_ENABLED, of.SMOOTHING),
-    Field(nv.NVML_FI_PWR_SMOOTHING_HW_CIRCUITRY_PERCENT_LIFETIME_REMAINING, of.SMOOTHING_LIFE, factor=0.01),
-    Field(nv.NVML_FI_PWR_SMOOTHING_APPLIED_TMP_CEIL, of.SMOOTHING_CEILING, factor=_MILLI),
-    Field(nv.NVML_FI_PWR_SMOOTHING_APPLIED_TMP_FLOOR, of.SMOOTHING_FLOOR, factor=_MILLI),
-    Field(nv.NVML_FI_PWR_SMOOTHING_ACTIVE_PRESET_PROFILE, of.SMOOTHING_PROFILE),
+    Field(SMOOTHING[0], of.SMOOTHING),
+    Field(SMOOTHING[3], of.SMOOTHING_CEILING),
+    Field(SMOOTHING[4], of.SMOOTHING_FLOOR),
+    Field(SMOOTHING[7], of.SMOOTHING_LIFE, factor=0.01),
+    Field(SMOOTHING[13], of.SMOOTHING_PROFILE),
 )
 
 
@@ -63,7 +64,7 @@ class PowerSmoothing(Group):
     cadence = "slow"
 
     def read(self, board: Board) -> Iterable[Value]:
-        return fields(board, _SMOOTHING, "power_smoothing")
+        return fields(board, for_driver(_SMOOTHING, board.identity.driver_version), "power_smoothing")
 
 
 class Energy(Group):

@@ -10,6 +10,7 @@ from gpuwatch_exporters.device.families import clocks as of
 from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
 from gpuwatch_exporters.nvml.readings import Field, Number, fields, number
+from gpuwatch_exporters.nvml.renumbered import THROTTLE_TIMES, for_driver
 
 REASONS = {
     nv.nvmlClocksEventReasonGpuIdle: "gpu_idle",
@@ -28,11 +29,11 @@ _NANO = 1e-9
 _TIMES = tuple(
     Field(id_, of.THROTTLE_SECONDS, (reason,), _NANO)
     for id_, reason in (
-        (nv.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP, "sw_power_cap"),
-        (nv.NVML_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST, "sync_boost"),
-        (nv.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN, "sw_thermal_slowdown"),
-        (nv.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN, "hw_thermal_slowdown"),
-        (nv.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN, "hw_power_brake"),
+        (nv.NVML_FI_DEV_PERF_POLICY_POWER, "sw_power_cap"),
+        (nv.NVML_FI_DEV_PERF_POLICY_SYNC_BOOST, "sync_boost"),
+        (THROTTLE_TIMES[0], "sw_thermal_slowdown"),
+        (THROTTLE_TIMES[1], "hw_thermal_slowdown"),
+        (THROTTLE_TIMES[2], "hw_power_brake"),
         (nv.NVML_FI_DEV_PERF_POLICY_THERMAL, "thermal"),
         (nv.NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT, "board_limit"),
         (nv.NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION, "low_utilization"),
@@ -50,7 +51,7 @@ class Throttle(Group):
         active = _either(board, nv.nvmlDeviceGetCurrentClocksEventReasons, nv.nvmlDeviceGetCurrentClocksThrottleReasons)
         if active is not None:
             yield from _bits(int(active), self._possible(board))
-        yield from fields(board, _TIMES, "throttle")
+        yield from fields(board, for_driver(_TIMES, board.identity.driver_version), "throttle")
 
     def _possible(self, board: Board) -> int:
         if "throttle" not in board.kept:

@@ -12,10 +12,12 @@ from gpuwatch_exporters.nvml.group import GROUPS, Board
 Told = dict[tuple[str, ...], float]
 
 
-def board(index: int = 0, model: str = "NVIDIA H100 80GB HBM3", mig_enabled: bool = False) -> Board:
+def board(
+    index: int = 0, model: str = "NVIDIA H100 80GB HBM3", mig_enabled: bool = False, driver: str = "580.95.05"
+) -> Board:
     """A fresh view of the device: nothing is known to be unsupported."""
     handle = nv.nvmlDeviceGetHandleByIndex(index)
-    who = Identity(index=index, uuid=f"GPU-{index}", model=model)
+    who = Identity(index=index, uuid=f"GPU-{index}", model=model, driver_version=driver)
     return Board(handle=handle, identity=who, calls=Calls(f"GPU {index}"), mig_enabled=mig_enabled)
 
 

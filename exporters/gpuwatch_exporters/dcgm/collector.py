@@ -12,6 +12,8 @@ from functools import partial
 from gpuwatch.clock import Clock, SystemClock
 from gpuwatch_exporters.dcgm import bindings as of_dcgm
 from gpuwatch_exporters.dcgm.engine import Engine, EngineGoneError, RefusedError
+from gpuwatch_exporters.dcgm.health import TOPIC as HEALTH
+from gpuwatch_exporters.dcgm.health import Health
 from gpuwatch_exporters.dcgm.layout import Card, Layout, Uuids
 from gpuwatch_exporters.dcgm.mig_uuids import mig_uuids
 from gpuwatch_exporters.dcgm.samples import Translator
@@ -55,6 +57,7 @@ class Collector:
         self._watches = {
             id_: Watch(id_, topic, self._names, period(topic, settings.interval)) for id_, topic in self._topics.items()
         }
+        self._checks = [] if HEALTH in settings.disabled else [Health(self._names)]
         self._memory = Remembered(settings.state_file, settings.forget_seconds)
         self._pci = PciScan(settings.sysfs) if settings.is_local else None
         self._watched: tuple[int, int] | None = None  # (connection, generation of the layout)
@@ -125,10 +128,14 @@ class Collector:
             self._names = Names(self._engine)
             for watch in self._watches.values():
                 watch.names = self._names
+            for check in self._checks:
+                check.names = self._names
         for watch in self._watches.values():
             watch.start(self._layout.cards)
             if watch.off:
                 log.info("%s is off: %s", watch.id, watch.off)
+        for check in self._checks:
+            check.start(self._layout.cards)
         ask(self._engine, "dcgmUpdateAllFields", 1)  # so that the first cycle has values
         self._watched = state
 
@@ -146,6 +153,9 @@ class Collector:
             for id_, watch in self._watches.items()
             for labels, gpus in self._features(id_, watch, sampled.get(id_))
         }
+        for check in self._checks:
+            check.read()
+            features[HEALTH, "off" if check.off else "on", check.off] = len(cards)
         known = (card for card in cards if card.identity.uuid)
         return [self._device(card, down[card.entity], sampled.values()) for card in known], features
 
@@ -165,7 +175,7 @@ class Collector:
         return DeviceFrame(
             card.identity,
             up=True,
-            values=(*values(own), *xids),
+            values=(*values(own), *xids, *(value for check in self._checks for value in check.values(card))),
             instances=tuple(
                 InstanceFrame(each.id, each.uuid, each.profile, values=tuple(values(seen)))
                 for each, seen in zip(card.slices, instances, strict=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpuwatch.errors import SettingsError
 from gpuwatch_exporters.dcgm.exporter import DcgmExporter
+from gpuwatch_exporters.dcgm.health import TOPIC as HEALTH
 from gpuwatch_exporters.dcgm.settings import DAY_SECONDS, DEFAULT_ADDRESS, SOCKET_PREFIX, Settings
 from gpuwatch_exporters.dcgm.topics import TOPICS
 from gpuwatch_exporters.device.compat import COMPATS
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--library", type=Path, metavar="DIR", help="folder of libdcgm (default: the system's)")
     group.add_argument(
         "--disable", action="append", default=[], metavar="TOPIC",
-        help=f"a topic that is not watched; may be repeated. One of: {', '.join(TOPICS)}",
+        help=f"a topic that is not watched; may be repeated. One of: {', '.join((*TOPICS, HEALTH))}",
     )  # fmt: skip
     group.add_argument(
         "--compat", action="append", default=[], metavar="NAME",
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings of parsed options. SettingsError for an unknown name or an address that is none."""
-    _known("--disable", options.disable, list(TOPICS))
+    _known("--disable", options.disable, [*TOPICS, HEALTH])
     _known("--compat", options.compat, COMPATS.ids())
     if not options.node_name:
         raise SettingsError("the node has no name", todo="give --node-name")

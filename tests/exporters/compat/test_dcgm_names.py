@@ -24,8 +24,8 @@ from tests.exporters.compat.test_dcgm_exporter_files import IN_NO_RELEASE, NEW, 
 
 GENERATIONS = pytest.mark.parametrize("vocabulary", ["dcgm", "dcgm-4.9"])
 MIB = 1 << 20
-# What the exporter of NVIDIA computes over a window or from DCGM's own checks: not to be had from a frame.
-ITS_OWN = {"DCGM_EXP_XID_ERRORS_COUNT", "DCGM_EXP_GPU_HEALTH_STATUS"}
+# What the exporter of NVIDIA computes over a window of its own: not to be had from a frame.
+ITS_OWN = {"DCGM_EXP_XID_ERRORS_COUNT"}
 
 
 def names_of(vocabulary: str) -> DcgmNames:
@@ -85,11 +85,11 @@ def test_label_values_of_rows_are_those_that_a_backend_gives() -> None:
 
 
 def test_the_lists_of_counters_and_the_rules_are_covered() -> None:
-    seen = values({"xid_errors_total{31}": 1.0, "xid_last_timestamp_seconds{31}": 5.0})
+    seen = values({"xid_errors_total{31}": 1.0, "xid_last_timestamp_seconds{31}": 5.0, "dcgm_health{mem}": 0.0})
     full = frame(replace(whole(), values=(*whole().values, *seen)), cut())
     printed = {each.metric for vocabulary in ("dcgm", "dcgm-4.9") for each in samples(full, vocabulary)}
     assert names(OLD) - printed == ITS_OWN
-    assert names(NEW) - printed - {"DCGM_EXP_XID_ERRORS_TOTAL"} == ITS_OWN
+    assert names(NEW) - printed == ITS_OWN
     assert read_by_rules() - printed == IN_NO_RELEASE
 
 
@@ -232,6 +232,16 @@ def test_the_last_xid_is_that_of_the_latest_time() -> None:
     assert (last.value, last.labels["err_code"]) == (31, "31")
     assert last.labels["err_msg"]
     assert {each.labels["xid"]: each.value for each in named(page, "DCGM_EXP_XID_ERRORS_TOTAL")} == {"31": 2, "79": 1}
+
+
+@GENERATIONS
+def test_the_checks_of_dcgm_are_read_as_health(vocabulary: str) -> None:
+    device = DeviceFrame(FIRST, up=True, values=values({"dcgm_health{mem}": 20.0, "dcgm_health{pcie}": 0.0}))
+    assert readings(frame(device), vocabulary) == {(FIRST.uuid, None, "health_status"): {0.0, 20.0}}
+    assert {each.labels["health_watch"]: each.value for each in samples(frame(device), vocabulary)} == {
+        "MEM": 20,
+        "PCIE": 0,
+    }
 
 
 @GENERATIONS

@@ -91,6 +91,7 @@ def test_an_error_code_is_no_value(host: Host, code: int) -> None:
     for field in list(host.engine.samples[GPU, 0]):
         if field != 150:
             host.engine.samples[GPU, 0][field] = dcgm_fake.Failed(code)
+    host.open(disabled=frozenset(("health",)))
     frame = host.cycle()
     assert {each.family.name for each in frame.devices[0].values} == {
         "gpuwatch_gpu_temperature_celsius",

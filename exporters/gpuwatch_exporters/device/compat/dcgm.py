@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gpuwatch_exporters.device.compat import COMPATS
 from gpuwatch_exporters.device.compat.dcgm_rows import ROWS, Row
-from gpuwatch_exporters.device.families import xid
+from gpuwatch_exporters.device.families import dcgm, xid
 from gpuwatch_exporters.device.frame import Frame, Identity, InstanceFrame, Value, Workload
 from gpuwatch_exporters.exposition import family, labels, number
 
@@ -64,7 +64,7 @@ class DcgmNames:
             lines = [f"{name}{{{text}}} {amount}\n" for text, amount in self._lines(row, targets)]
             if lines:
                 parts.append(family(name, row.kind, told) + "".join(lines))
-        return "".join((*parts, *self._xids(targets)))
+        return "".join((*parts, *self._xids(targets), *_health(targets)))
 
     def _lines(self, row: Row, targets: Iterable[Target]) -> Iterator[tuple[str, str]]:
         factor = row.new_factor if self.generation.new else row.factor
@@ -94,6 +94,21 @@ class DcgmNames:
             yield family(self.generation.xid_name, "gauge", "Code of the last XID.") + "".join(last)
         if counts:
             yield family("DCGM_EXP_XID_ERRORS_TOTAL", "counter", "XIDs of each code.") + "".join(counts)
+
+
+def _health(targets: Iterable[Target]) -> Iterator[str]:
+    """DCGM's own checks, where the frame comes from DCGM."""
+    name = "DCGM_EXP_GPU_HEALTH_STATUS"
+    lines = [
+        f'{name}{{{text},health_watch="{watch.upper()}"}} {number(level)}\n'
+        for target in targets
+        for (watch,), level in target.device.get(dcgm.HEALTH.name, {}).items()
+        for text in target.texts
+    ]
+    if lines:
+        yield family(name, "gauge", "DCGM's check of a part of the GPU: 0 passed, 10 warns, 20 failed.") + "".join(
+            lines
+        )
 
 
 def _source(row: Row, target: Target) -> Values | None:

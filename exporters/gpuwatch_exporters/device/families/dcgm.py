@@ -16,6 +16,11 @@ DROPPED = node_counter(
     "Values that were not believed: older than three samples (stale), or no number that the field can have.",
     "reason",
 )
+HEALTH = gauge(
+    "gpuwatch_gpu_dcgm_health",
+    "How DCGM's background check of a part of the GPU ended: 0 passed, 10 warns, 20 failed.",
+    "watch",
+)
 # Beside the families of the two directions: DCGM tells this one also where it may not profile.
 NVLINK_TRAFFIC = gauge(
     "gpuwatch_gpu_nvlink_traffic_bytes_per_second", "Bytes over all NVLinks of the GPU in both directions, by DCGM."

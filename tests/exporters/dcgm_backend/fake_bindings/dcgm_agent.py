@@ -112,6 +112,25 @@ def dcgmUnwatchFields(dcgm_handle: Any, groupId: Any, fieldGroupId: Any) -> int:
     return engine.unwatch(groupId, fieldGroupId)
 
 
+def dcgmHealthSet_v2(dcgm_handle: Any, groupId: Any, systems: int, updateInterval: int, maxKeepAge: float) -> int:  # noqa: N802, N803
+    engine.enter("dcgmHealthSet_v2", dcgm_handle)
+    engine.checked = list(engine.group(groupId))
+    return structs.DCGM_ST_OK
+
+
+def dcgmHealthCheck(dcgm_handle: Any, groupId: Any) -> Any:  # noqa: N802, N803
+    engine.enter("dcgmHealthCheck", dcgm_handle)
+    members = engine.group(groupId)
+    told = structs.c_dcgmHealthResponse_v5()
+    for entity, system, health in engine.incidents:
+        if entity in members and entity in engine.checked:
+            each = told.incidents[told.incidentCount]
+            each.system, each.health = system, health
+            each.entityInfo.entityGroupId, each.entityInfo.entityId = entity
+            told.incidentCount += 1
+    return told
+
+
 def dcgmUpdateAllFields(dcgm_handle: Any, waitForUpdate: int) -> int:  # noqa: N802, N803
     engine.enter("dcgmUpdateAllFields", dcgm_handle)
     return structs.DCGM_ST_OK

@@ -55,6 +55,8 @@ class HostEngine:
     refused_watches: dict[int, int] = field(default_factory=dict)  # field -> DCGM_ST_*
     mixed_groups_refused_for: set[int] = field(default_factory=set)  # fields
     events: list[tuple[Entity, int, int, int]] = field(default_factory=list)  # entity, field, microseconds, number
+    incidents: list[tuple[Entity, int, int]] = field(default_factory=list)  # entity, system's bit, 10 or 20
+    checked: list[Entity] = field(default_factory=list)
     calls: Counter[str] = field(default_factory=Counter)
     then: dict[str, Callable[[], None]] = field(default_factory=dict)  # function -> what happens before it, once
     connected_to: list[tuple[str, bool]] = field(default_factory=list)

@@ -95,6 +95,28 @@ class c_dcgmMigHierarchy_v2(ctypes.Structure):  # noqa: N801
     )
 
 
+class c_dcgmDiagErrorDetail_t(_Texts, ctypes.Structure):  # noqa: N801
+    _fields_ = (("msg", ctypes.c_char * 1024), ("code", ctypes.c_uint))
+
+
+class c_dcgmIncidentInfo_t(ctypes.Structure):  # noqa: N801
+    _fields_ = (
+        ("system", ctypes.c_uint),
+        ("health", ctypes.c_uint),
+        ("error", c_dcgmDiagErrorDetail_t),
+        ("entityInfo", c_dcgmGroupEntityPair_t),
+    )
+
+
+class c_dcgmHealthResponse_v5(ctypes.Structure):  # noqa: N801
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        ("overallHealth", ctypes.c_uint),
+        ("incidentCount", ctypes.c_uint),
+        ("incidents", c_dcgmIncidentInfo_t * 64),
+    )
+
+
 class c_dcgmDeviceIdentifiers_v1(_Texts, ctypes.Structure):  # noqa: N801
     _fields_ = tuple(
         (name, ctypes.c_char * 256) for name in ("deviceName", "pciBusId", "serial", "uuid", "driverVersion")

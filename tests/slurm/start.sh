@@ -1,7 +1,7 @@
 #!/bin/bash
 # A real Slurm cluster of emulated GPU nodes on this machine, on loopback, as root or as a plain user.
 #   start.sh FOLDER PORT [NODES]     NODES is even; ports PORT .. PORT+NODES+2 must be free
-# Half of the nodes have 8 GPUs of type h100, half 8 of type h200. Needs slurmctld, slurmd, munged and Slurm's commands.
+# Half of the nodes have 8 GPUs of type h100, each in 4 shards, half 8 of type h200. Needs slurmctld, slurmd, munged and Slurm's commands.
 # ACCOUNTING=1 also starts a MariaDB and slurmdbd, without which Slurm does not track GPUs in its TRES.
 # Afterwards: export SLURM_CONF=FOLDER/etc/slurm.conf. stop.sh FOLDER ends everything.
 set -eu
@@ -51,19 +51,20 @@ ProctrackType=proctrack/linuxproc
 SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-GresTypes=gpu
+GresTypes=gpu,shard
 ReturnToService=2
 KillWait=1
 SlurmdParameters=config_overrides
 $ACCOUNTING_LINES
 NodeName=DEFAULT CPUs=128 Sockets=2 CoresPerSocket=64 ThreadsPerCore=1 RealMemory=2000000
-NodeName=node[001-$(number $HALF)] NodeHostname=$HOST NodeAddr=127.0.0.1 Port=[$((PORT + 1))-$((PORT + HALF))] Gres=gpu:h100:8
+NodeName=node[001-$(number $HALF)] NodeHostname=$HOST NodeAddr=127.0.0.1 Port=[$((PORT + 1))-$((PORT + HALF))] Gres=gpu:h100:8,shard:32
 NodeName=node[$(number $((HALF + 1)))-$(number "$NODES")] NodeHostname=$HOST NodeAddr=127.0.0.1 Port=[$((PORT + HALF + 1))-$((PORT + NODES))] Gres=gpu:h200:8
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP DefMemPerGPU=100000 DefMemPerCPU=1000
 PartitionName=h200 Nodes=node[$(number $((HALF + 1)))-$(number "$NODES")] MaxTime=2-00:00:00 State=UP DefMemPerCPU=1000
 CONF
 cat > etc/gres.conf <<CONF
 NodeName=node[001-$(number $HALF)] Name=gpu Type=h100 File=$FOLDER/dev/gpu[0-7]
+NodeName=node[001-$(number $HALF)] Name=shard Count=32
 NodeName=node[$(number $((HALF + 1)))-$(number "$NODES")] Name=gpu Type=h200 File=$FOLDER/dev/gpu[0-7]
 CONF
 # Newer daemons want control groups unless told not to; older ones do not know the word.
@@ -71,13 +72,14 @@ CONF
 export SLURM_CONF=$FOLDER/etc/slurm.conf
 
 start_accounting() {
+    local quick="--innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --innodb-log-file-size=8M"
     local as_root="" socket=$FOLDER/run/sql.sock
     [ "$(id -u)" = 0 ] && as_root=--user=root
     [ -d sql ] || mariadb-install-db --no-defaults --datadir="$FOLDER/sql" --auth-root-authentication-method=normal \
-        --skip-test-db $as_root > log/sql-install.log 2>&1 || fail "mariadb-install-db" log/sql-install.log
+        --skip-test-db $quick $as_root > log/sql-install.log 2>&1 || fail "mariadb-install-db" log/sql-install.log
     mariadbd --no-defaults $as_root --datadir="$FOLDER/sql" --socket="$socket" --bind-address=127.0.0.1 \
         --port=$SQL_PORT --pid-file="$FOLDER/run/mariadbd.pid" --innodb-buffer-pool-size=64M \
-        --innodb-flush-log-at-trx-commit=2 > log/mariadbd.log 2>&1 &
+        $quick > log/mariadbd.log 2>&1 &
     until_true 15 mariadb-admin --no-defaults -S "$socket" -uroot ping || fail "mariadbd" log/mariadbd.log
     mariadb --no-defaults -S "$socket" -uroot -e "
         create database if not exists slurm_acct_db;

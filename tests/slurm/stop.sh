@@ -3,10 +3,10 @@
 FOLDER=$1
 export SLURM_CONF=$FOLDER/etc/slurm.conf
 
-end() {  # NAME: asks the daemons of that name to end, and waits; kills what does not end in 5 s
+end() {  # NAME [SIGNAL]: asks the daemons of that name to end, and waits; kills what does not end in 5 s
     local file pid
     for file in "$FOLDER"/run/$1.pid; do
-        [ -s "$file" ] && kill "$(cat "$file")" 2>/dev/null
+        [ -s "$file" ] && kill -"${2:-TERM}" "$(cat "$file")" 2>/dev/null
     done
     for file in "$FOLDER"/run/$1.pid; do
         pid=$(cat "$file" 2>/dev/null) || continue
@@ -26,7 +26,9 @@ if [ -n "$controller" ] && kill -0 "$controller" 2>/dev/null; then
         sleep 0.05
     done
 fi
-for name in slurmctld 'slurmd.*' slurmdbd mariadbd munged; do
-    end "$name"
-done
+end slurmctld
+end 'slurmd.*'
+end slurmdbd
+end mariadbd KILL  # nobody wants its data
+end munged
 exit 0

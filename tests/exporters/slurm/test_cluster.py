@@ -98,6 +98,19 @@ def test_the_components_of_a_heterogeneous_job_are_counted_each(quiet: Cluster) 
     assert {each.split("+")[1] for each in ids} == {"0", "1"}
 
 
+def test_a_gpu_given_out_in_shares_is_not_free_for_whole_jobs(quiet: Cluster) -> None:
+    quiet.wait_for_start(quiet.submit("--nodelist=node001", "--gres=shard:3"))
+    page = page_of(quiet)
+    assert page.get("gpus_shared", gpu_type="h100") == 1
+    assert page.get("gpus_free", gpu_type="h100") == 63
+    assert page.sum("gpus_allocated") == page.sum("jobs_gpus_allocated") == 0
+    assert page.get("gres_allocated", gres="shard") == 3
+    assert page.sum("gres_installed", gres="shard") == 8 * 32
+    refused = quiet.submit("--nodelist=node001", "--gres=gpu:8")
+    quiet.wait_for_start(quiet.submit("--nodelist=node001", "--gres=gpu:7"))
+    assert quiet.states(refused) == ["PENDING"]
+
+
 def test_what_waits(quiet: Cluster) -> None:
     quiet.submit("--begin=now+1hour", "--array=0-29", "--gpus=2", "--time=60")
     quiet.submit("--hold", "--nodes=4", "--gpus-per-node=h100:8", "--partition=all,h200")
@@ -209,11 +222,11 @@ def test_a_stopped_controller_is_counted_and_nothing_is_repeated(quiet: Cluster)
 
     def back() -> bool:
         page = Page(exporter.cycle())
-        return page.get("up") == 1 and page.get("nodes", condition="idle") == 15
+        return page.get("up") == 1 and page.sum("gpus_allocated") == 3
 
     wait_for("the values after the restart", back, every=0.2)
     after = Page(exporter.cycle())
-    assert after.sum("gpus_allocated") == 3
+    assert after.sum("jobs_gpus_allocated") == 3
     assert after.sum("call_failures_total", command="nodes") >= 1
 
 

@@ -20,7 +20,7 @@ _told: set[tuple[str, str]] = set()  # faults already logged with their tracebac
 
 @dataclass(slots=True)
 class Told:
-    """What a group gave: values of the board, and of each instance in their order."""
+    """What a group gave: values of the board, and of each instance in their order, or of none."""
 
     board: list[Value] = field(default_factory=list)
     instances: list[list[Value]] = field(default_factory=list)
@@ -46,14 +46,17 @@ class Feature:
         """Its values: read now, or earlier where its cadence says so."""
         if self._last is not None and time.monotonic() < self._due:
             return self._last
+        # Most groups have nothing to say of instances, of which there may be a hundred.
+        own = type(self.group).read_instance is not Group.read_instance
+        instances = instances if own else []
         calls = [board.calls, *(each.calls for each in instances)]
         for each in calls:
             each.refused = ""
         before = [(len(each.unsupported), each.troubles) for each in calls]
-        faults = self.faults[self.id]
+        faults = self.faults.get(self.id, 0)
         told = Told(self._run(self.group.read, board))
         told.instances = [self._run(self.group.read_instance, board, each) for each in instances]
-        troubled = faulty = self.faults[self.id] > faults
+        troubled = faulty = self.faults.get(self.id, 0) > faults
         for each, (refused, troubles) in zip(calls, before, strict=True):
             troubled |= each.troubles > troubles
             if len(each.unsupported) > refused:

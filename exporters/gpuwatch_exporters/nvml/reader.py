@@ -121,7 +121,7 @@ class Reader:
         for feature in self._features:
             told = feature.read(board, self._instances)
             values += told.board
-            for mine, more in zip(of_instances, told.instances, strict=True):
+            for mine, more in zip(of_instances, told.instances, strict=bool(told.instances)):
                 mine += more
         frames = tuple(
             InstanceFrame(each.id, each.uuid, each.profile, each.placement_start, each.placement_size, tuple(mine))

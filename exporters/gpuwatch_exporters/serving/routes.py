@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import threading
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -15,7 +16,7 @@ from gpuwatch_exporters.serving.exporter import Exporter
 from gpuwatch_exporters.serving.page import Pages
 from gpuwatch_exporters.serving.self_metrics import SelfMetrics
 from gpuwatch_exporters.serving.web.message import Request, Response
-from gpuwatch_exporters.serving.web.server import Answer
+from gpuwatch_exporters.serving.web.settings import Answer
 
 _HTML_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'",
@@ -52,6 +53,7 @@ class Routes:
         self._metrics = metrics
         self._guard = guard
         self._loopback = loopback  # only this machine can connect
+        self._acting = threading.Lock()
 
     def __call__(self, request: Request) -> Answer:
         """The answer, or a callable that finds it."""
@@ -76,7 +78,8 @@ class Routes:
         if path == "/metrics":
             return self._read_only(request, self._page)
         if path == "/":
-            return self._read_only(request, self._landing)
+            # The exporter's notes may have to wait for its cycle.
+            return lambda: self._read_only(request, self._landing)
         name = path.removeprefix("/-/")
         action = self._exporter.actions().get(name) if name != path else None
         return _NOT_HERE if action is None else self._act(request, action)
@@ -136,10 +139,14 @@ class Routes:
             )
 
         def act() -> Response:
+            if not self._acting.acquire(blocking=False):
+                return Response(409, b"another action is still under way\n")
             try:
                 told, status = action(), 200
             except GpuwatchError as err:
                 told, status = err.what, 500
+            finally:
+                self._acting.release()
             self._cycles.soon()
             return Response(status, f"{told}\n".encode())
 

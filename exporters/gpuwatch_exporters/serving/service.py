@@ -20,11 +20,13 @@ from gpuwatch_exporters.serving.page import Pages
 from gpuwatch_exporters.serving.routes import Guard, Routes
 from gpuwatch_exporters.serving.self_metrics import SelfMetrics
 from gpuwatch_exporters.serving.textfile import TextFile
-from gpuwatch_exporters.serving.web.server import Server, Settings
+from gpuwatch_exporters.serving.web.server import Server
+from gpuwatch_exporters.serving.web.settings import Settings
 
 log = logging.getLogger(__name__)
 _CLOSE_SECONDS, _CYCLE_SECONDS, _HTTP_SECONDS = 2.0, 1.0, 0.5  # together under the 5 s that a stop may take
 _TICK_SECONDS = 5.0
+_SILENT_SECONDS = 15.0
 
 
 class Access(Settings, Guard, Protocol):
@@ -92,7 +94,7 @@ class Service:
         """What has to happen although a cycle hangs."""
         if self.cycles.stuck():
             self._notifier.status("a cycle hangs; no values are served")
-        else:
+        elif self._server is None or self._server.silent_seconds() < _SILENT_SECONDS:
             self._notifier.send("WATCHDOG=1")
         if self._textfile:
             self._textfile.withdraw()

@@ -54,7 +54,8 @@ def served(
     service.start()
     try:
         if not (first or "").startswith("hang"):
-            wait_for("the first cycle", lambda: service.cycles.tally.cycles, every=SOON)
+            # A good cycle is counted a moment before its page is there.
+            wait_for("the first page", lambda: service.cycles.tally.failures or service.pages.ready(), every=SOON)
         port = int(service.address.rpartition(":")[2]) if service.address else 0
         yield Served(service, exporter, page, port)
     finally:

@@ -245,6 +245,24 @@ def test_who_leaves_before_a_slow_answer_harms_nothing_and_a_flood_of_them_is_re
             assert {read_reply(sock).status for sock in socks} == {200, 503}
 
 
+def test_a_loop_that_is_held_up_is_told() -> None:
+    go = threading.Event()
+
+    def handler(_: Request) -> Answer:
+        go.wait(10)
+        return Response(200)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    made = Server(listener, handler, OpenAccess(), QUICK)
+    made.start()
+    with connected(listener.getsockname()[1]) as sock:
+        sock.sendall(GET)
+        wait_for("silence", lambda: made.silent_seconds() > 0.3, seconds=5, every=0.01)
+        go.set()
+        wait_for("the next round", lambda: made.silent_seconds() < 0.2, seconds=5, every=0.01)
+    made.stop(5)
+
+
 def test_a_fault_of_slow_work_is_an_answer() -> None:
     def handler(_: Request) -> Answer:
         def slow() -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,28 @@ def test_an_action_that_fails_is_told_as_such(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(service.exporter, "actions", lambda: {"release": broken})
         reply = ask(service.port, b"POST /-/release HTTP/1.1\r\n\r\n")
         assert (reply.status, reply.body) == (500, b"the library is gone\n")
+
+
+def test_an_action_that_hangs_holds_up_neither_scrapes_nor_the_landing_page_and_is_not_begun_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, inside = threading.Event(), threading.Event()
+
+    def hangs() -> str:
+        inside.set()
+        go.wait(10)
+        return "released"
+
+    request = b"POST /-/release HTTP/1.1\r\n\r\n"
+    with served(tmp_path) as service, connected(service.port) as sock:
+        monkeypatch.setattr(service.exporter, "actions", lambda: {"release": hangs})
+        sock.sendall(request)
+        assert inside.wait(5)
+        assert get(service.url + "/metrics")[0] == 200
+        assert get(service.url + "/")[0] == 200
+        assert ask(service.port, request).status == 409
+        go.set()
+        assert read_reply(sock).body == b"released\n"
 
 
 def test_every_address_of_the_machine_is_served_that_of_ipv6_too(tmp_path: Path) -> None:

@@ -9,35 +9,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
 
 from gpuwatch_exporters.serving.web.connection import READ, Connection
 from gpuwatch_exporters.serving.web.door import Door
 from gpuwatch_exporters.serving.web.limits import Limits
 from gpuwatch_exporters.serving.web.message import BadRequestError, Request, Response, render_head
+from gpuwatch_exporters.serving.web.settings import Answer, Settings
 from gpuwatch_exporters.serving.web.slow import SlowLane
 
-if TYPE_CHECKING:
-    import ssl
-
 log = logging.getLogger(__name__)
-Answer = Response | Callable[[], Response]  # a callable may be slow, and is called on another thread
-
-
-class Settings(Protocol):
-    """What the server asks of the web configuration before each connection and answer."""
-
-    generation: int  # rises when the configuration changes
-    tls: ssl.SSLContext | None
-    header_lines: bytes
-
-    def refresh(self) -> None:
-        """Looks for a changed file; cheap when there is none."""
-        ...
-
-    def admits(self, sock: ssl.SSLSocket) -> bool:
-        """Whether the certificate of a client whose handshake is done is one of those let in."""
-        ...
 
 
 class Server:
@@ -59,6 +39,7 @@ class Server:
         self._selector.register(self._slow.woken, READ)
         self._connections: set[Connection] = set()
         self._swept = 0.0
+        self._round_at = time.monotonic()
         self._generation = settings.generation
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
@@ -76,8 +57,13 @@ class Server:
         else:  # never started
             self._close_all()
 
+    def silent_seconds(self) -> float:
+        """How long ago the loop last came round, which it does at least every few seconds while it lives."""
+        return time.monotonic() - self._round_at
+
     def _run(self) -> None:
         while not self._stopping:
+            self._round_at = time.monotonic()
             try:
                 self._turn()
             except Exception:  # a fault in one turn must not end the service
@@ -98,7 +84,6 @@ class Server:
         self._sweep()
 
     def _accept(self) -> None:
-        self._settings.refresh()
         for sock in self._door.come():
             if len(self._connections) >= self._limits.connections and not self._make_room():
                 sock.close()
@@ -108,6 +93,7 @@ class Server:
             self._make_room()
 
     def _open(self, sock: socket.socket) -> None:
+        self._settings.refresh()
         tls = self._settings.tls
         if tls is not None:
             try:

@@ -15,11 +15,13 @@ from gpuwatch_exporters.serving.web.message import Response
 
 log = logging.getLogger(__name__)
 _WAITING = 16
+_THREADS = 2
 Asker = TypeVar("Asker")
 
 
 class SlowLane(Generic[Asker]):
-    """One daemon thread, begun when first needed, with a short queue: a flood of it is refused, not stored.
+    """Two daemon threads, begun when first needed, with a short queue: a flood of it is refused, not stored. Two, so
+    that one work that hangs does not hold up the others.
 
     `woken` is a socket that becomes readable when there is something to `take`, or when `wake` is called.
     """
@@ -27,7 +29,7 @@ class SlowLane(Generic[Asker]):
     def __init__(self) -> None:
         self._queue: queue.Queue[tuple[Callable[[], Response], Asker]] = queue.Queue(_WAITING)
         self._done: deque[tuple[Asker, Response]] = deque()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._waker, self.woken = socket.socketpair()
         self._waker.setblocking(False)
         self.woken.setblocking(False)
@@ -38,9 +40,9 @@ class SlowLane(Generic[Asker]):
             self._queue.put_nowait((work, asker))
         except queue.Full:
             return False
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="http-slow", daemon=True)
-            self._thread.start()
+        if len(self._threads) < _THREADS:
+            self._threads.append(threading.Thread(target=self._run, name="http-slow", daemon=True))
+            self._threads[-1].start()
         return True
 
     def take(self) -> list[tuple[Asker, Response]]:
@@ -55,7 +57,7 @@ class SlowLane(Generic[Asker]):
             self._waker.send(b"\0")
 
     def close(self) -> None:
-        """Frees the sockets; the thread, which may be busy for long, ends with the process."""
+        """Frees the sockets; the threads, which may be busy for long, end with the process."""
         self._waker.close()
         self.woken.close()
 

@@ -5,33 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 
 from gpuwatch.clock import Clock, SystemClock
 from gpuwatch_exporters.dcgm import bindings as of_dcgm
 from gpuwatch_exporters.dcgm.engine import Engine, EngineGoneError, RefusedError
-from gpuwatch_exporters.dcgm.health import TOPIC as HEALTH
-from gpuwatch_exporters.dcgm.health import Health
-from gpuwatch_exporters.dcgm.layout import Card, Layout, Uuids
+from gpuwatch_exporters.dcgm.layout import Uuids
 from gpuwatch_exporters.dcgm.mig_uuids import mig_uuids
-from gpuwatch_exporters.dcgm.samples import Translator
+from gpuwatch_exporters.dcgm.reader import Features, Reader
 from gpuwatch_exporters.dcgm.settings import Settings
-from gpuwatch_exporters.dcgm.topics import TOPICS
-from gpuwatch_exporters.dcgm.watches import Names, Sampled, Watch, ask, entities, period
-from gpuwatch_exporters.dcgm.xids import Xids
 from gpuwatch_exporters.device.families import dcgm as of
 from gpuwatch_exporters.device.families import exporter as common
 from gpuwatch_exporters.device.families import identity as about
-from gpuwatch_exporters.device.frame import DeviceFrame, Frame, InstanceFrame, Value
+from gpuwatch_exporters.device.frame import DeviceFrame, Frame, Value
 from gpuwatch_exporters.node.pci import PciScan
 from gpuwatch_exporters.node.remembered import Remembered
 
 log = logging.getLogger(__name__)
-# Of a GPU cut into MIG instances these are 0 or absent, and no measure of it.
-NOT_OF_A_PARENT = frozenset((203, 204))
-Features = dict[tuple[str, str, str], int]  # (feature, on or off, why) -> GPUs, 1 for what is of the node
 GONE = frozenset(("lost", "detached", "disabled"))
 
 
@@ -49,19 +39,10 @@ class Collector:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._clock = settings, clock or SystemClock()
-        self._topics = {id_: topic for id_, topic in TOPICS.items() if id_ not in settings.disabled}
-        self._translator = Translator(self._topics)
         self._engine = Engine(of_dcgm.find(settings.bindings), settings, monotonic)
-        self._layout, self._xids = Layout(self._engine, uuids), Xids(self._engine)
-        self._names = Names(self._engine)
-        self._watches = {
-            id_: Watch(id_, topic, self._names, period(topic, settings.interval)) for id_, topic in self._topics.items()
-        }
-        self._checks = [] if HEALTH in settings.disabled else [Health(self._names)]
+        self._reader = Reader(self._engine, settings, uuids)
         self._memory = Remembered(settings.state_file, settings.forget_seconds)
         self._pci = PciScan(settings.sysfs) if settings.is_local else None
-        self._watched: tuple[int, int] | None = None  # (connection, generation of the layout)
-        self._dropped: Counter[str] = Counter()
         self._released = False
         self._lock = threading.Lock()
 
@@ -106,95 +87,12 @@ class Collector:
         try:
             if not self._engine.ensure():
                 return [], {}
-            self._layout.look()
-            self._watch()
-            return self._devices(now)
+            return self._reader.read(now)
         except EngineGoneError:
             return [], {}
         except RefusedError as err:
             log.debug("the host engine lists nothing: %s", err)
-            return [], {(id_, "off", str(err)): 1 for id_ in self._topics}
-
-    def _watch(self) -> None:
-        """Watches what is there now; nothing to do while it is what it was."""
-        state = self._engine.connections, self._layout.generation
-        if state == self._watched:
-            return
-        if self._watched is not None and self._watched[0] == state[0]:
-            for watch in self._watches.values():
-                watch.stop()
-            self._names.clear()
-        else:  # the host engine dropped them with the connection
-            self._names = Names(self._engine)
-            for watch in self._watches.values():
-                watch.names = self._names
-            for check in self._checks:
-                check.names = self._names
-        for watch in self._watches.values():
-            watch.start(self._layout.cards)
-            if watch.off:
-                log.info("%s is off: %s", watch.id, watch.off)
-        for check in self._checks:
-            check.start(self._layout.cards)
-        ask(self._engine, "dcgmUpdateAllFields", 1)  # so that the first cycle has values
-        self._watched = state
-
-    def _devices(self, now: float) -> tuple[list[DeviceFrame], Features]:
-        cards = self._layout.cards
-        down = {card.entity: self._layout.down(card) for card in cards}
-        sampled: dict[str, Sampled] = {}
-        for id_, watch in self._watches.items():
-            if watch.topic.events:
-                self._xids.read(watch.groups, cards)
-            else:
-                sampled[id_] = watch.read(now, self._dropped)
-        features = {
-            labels: gpus
-            for id_, watch in self._watches.items()
-            for labels, gpus in self._features(id_, watch, sampled.get(id_))
-        }
-        for check in self._checks:
-            check.read()
-            features[HEALTH, "off" if check.off else "on", check.off] = len(cards)
-        known = (card for card in cards if card.identity.uuid)
-        return [self._device(card, down[card.entity], sampled.values()) for card in known], features
-
-    def _device(self, card: Card, down: str | None, topics: Iterable[Sampled]) -> DeviceFrame:
-        topics = list(topics)
-        own = {id_: raw for topic in topics for id_, raw in topic.get(card.entity, {}).items()}
-        instances = [{id_: raw for topic in topics for id_, raw in topic.get(each.entity, {}).items()}
-                     for each in card.slices]  # fmt: skip
-        if down is None and not own and not any(instances):
-            down = "no_values"
-        if down is not None:
-            return DeviceFrame(card.identity, up=False, down_reason=down)
-        if card.slices:
-            own = {id_: raw for id_, raw in own.items() if id_ not in NOT_OF_A_PARENT}
-        values = partial(self._translator.values, dropped=self._dropped)
-        xids = self._xids.values(card) if "xid" in self._watches and not self._watches["xid"].off else ()
-        return DeviceFrame(
-            card.identity,
-            up=True,
-            values=(*values(own), *xids, *(value for check in self._checks for value in check.values(card))),
-            instances=tuple(
-                InstanceFrame(each.id, each.uuid, each.profile, values=tuple(values(seen)))
-                for each, seen in zip(card.slices, instances, strict=True)
-            ),
-        )
-
-    def _features(self, id_: str, watch: Watch, sampled: Sampled | None) -> Iterator[tuple[tuple[str, str, str], int]]:
-        """How many GPUs have the topic's values, and how many have none and why."""
-        cards = self._layout.cards
-        if watch.off:
-            yield (id_, "off", watch.off), len(cards)
-            return
-        with_values = len(cards)
-        if sampled is not None:
-            with_values = sum(any(each in sampled for each in entities(card, watch.topic.kinds)) for card in cards)
-        if with_values:
-            yield (id_, "on", ""), with_values
-        if with_values < len(cards):
-            yield (id_, "off", watch.why()), len(cards) - with_values
+            return [], {(id_, "off", str(err)): 1 for id_ in self._reader.topics}
 
     def _frame(self, devices: list[DeviceFrame], features: Features) -> Frame:
         engine = self._engine
@@ -212,7 +110,7 @@ class Collector:
             values.append(Value(about.VISIBLE, (), listed))
         values += [Value(common.UNIDENTIFIED_INFO, (address, "not_listed"), 1) for address in unlisted]
         values += [Value(common.CALL_FAILURES, key, times) for key, times in sorted(engine.failures.items())]
-        values += [Value(of.DROPPED, (reason,), times) for reason, times in sorted(self._dropped.items())]
+        values += [Value(of.DROPPED, (reason,), times) for reason, times in sorted(self._reader.dropped.items())]
         disabled = {(id_, "off", "disabled"): max(1, len(devices)) for id_ in self._settings.disabled}
         values += [Value(common.FEATURES, each, gpus) for each, gpus in sorted((features | disabled).items())]
         notes = [f"GPU {each.identity.uuid} is down: {each.down_reason}" for each in devices if not each.up]
@@ -224,9 +122,6 @@ class Collector:
         """GPUs of which nobody knows the uuid: by address on this host's bus, else by DCGM's number."""
         slots = self._pci.read() if self._pci is not None else None
         if not slots:
-            nameless = (
-                (card for card in self._layout.cards if not card.identity.uuid) if not self._engine.reason else ()
-            )
-            return [f"dcgm:{card.entity[1]}" for card in nameless]
+            return [] if self._engine.reason else [f"dcgm:{number}" for number in self._reader.nameless()]
         known = {each.identity.pci_bus_id for each in devices}
         return [slot.pci_bus_id for slot in slots if slot.pci_bus_id not in known]

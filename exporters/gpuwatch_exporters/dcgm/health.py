@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuwatch_exporters.dcgm.engine import RefusedError
+from gpuwatch_exporters.dcgm.groups import Names
 from gpuwatch_exporters.dcgm.layout import Card, Entity
-from gpuwatch_exporters.dcgm.watches import Names
 from gpuwatch_exporters.device.families import dcgm as of
 from gpuwatch_exporters.device.frame import Value
 

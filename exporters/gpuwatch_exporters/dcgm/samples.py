@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from gpuwatch_exporters.dcgm.topics import Field, Topic
+from gpuwatch_exporters.dcgm.topic import Field, Topic
 from gpuwatch_exporters.device.family import FAMILIES, Family
 from gpuwatch_exporters.device.frame import Value
 

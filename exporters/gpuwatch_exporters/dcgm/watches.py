@@ -2,71 +2,25 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpuwatch_exporters.dcgm.engine import Engine, RefusedError
+from gpuwatch_exporters.dcgm.groups import Group, Names, ask
 from gpuwatch_exporters.dcgm.layout import Card, Entity, pair
-from gpuwatch_exporters.dcgm.topics import SLOW_SECONDS, Topic
+from gpuwatch_exporters.dcgm.topic import Topic
 from gpuwatch_exporters.dcgm.values import Missing, number
 
-log = logging.getLogger(__name__)
-_EMPTY_GROUP = 1
 EVENT_SECONDS, EVENT_SAMPLES = 3600.0, 1000  # of what happens seldom and counts each time
 # Refusals that one field of many may be the reason of: an older DCGM does not know it.
 _OF_A_FIELD = frozenset(("badparam", "unknown_field", "not_supported", "field_unsupported_by_api"))
 _SPLITTABLE = frozenset(("group_incompatible",))  # profiling of different GPUs in one group
 SLACK_SECONDS = 5.0
+SLOW_SECONDS = 60.0
 
 Sampled = dict[Entity, dict[int, float]]  # by entity, by field
-
-
-@dataclass(slots=True)
-class Names:
-    """Names and groups of entities of one connection. A host engine has room for 64 groups, of all its clients."""
-
-    engine: Engine
-    _handles: dict[tuple[Entity, ...], Any] = field(default_factory=dict)
-    _count: int = 0
-
-    def new(self, topic: str) -> str:
-        """A name new to the host engine, also when the groups of a killed exporter are still there."""
-        self._count += 1
-        return f"gpuwatch_{os.getpid()}_{self.engine.connections}_{topic}_{self._count}"
-
-    def of(self, entities: Sequence[Entity]) -> Any:
-        """The group of these entities, made once for all topics. RefusedError."""
-        key = tuple(entities)
-        if key not in self._handles:
-            handle = self.engine.call("dcgmGroupCreate", _EMPTY_GROUP, self.new("entities"))
-            try:
-                for kind, id_ in key:
-                    self.engine.call("dcgmGroupAddEntity", handle, kind, id_)
-            except RefusedError:
-                ask(self.engine, "dcgmGroupDestroy", handle)
-                raise
-            self._handles[key] = handle
-        return self._handles[key]
-
-    def clear(self) -> None:
-        """Gives the groups back."""
-        for handle in self._handles.values():
-            ask(self.engine, "dcgmGroupDestroy", handle)
-        self._handles.clear()
-
-
-@dataclass(slots=True)
-class Group:
-    """Entities and fields that are watched together, as the host engine knows them."""
-
-    entities: list[Entity]
-    fields: list[int]
-    handle: Any = None
-    field_handle: Any = None
 
 
 @dataclass(slots=True)
@@ -170,16 +124,6 @@ class Watch:
         if group.field_handle is not None:
             ask(self.engine, "dcgmUnwatchFields", group.handle, group.field_handle)
             ask(self.engine, "dcgmFieldGroupDestroy", group.field_handle)
-
-
-def ask(engine: Engine, function: str, *arguments: Any) -> bool:
-    """A call whose refusal is of no consequence. Whether it was taken; EngineGoneError."""
-    try:
-        engine.call(function, *arguments)
-    except RefusedError as err:
-        log.debug("%s: %s", function, err)
-        return False
-    return True
 
 
 def entities(card: Card, kinds: Iterable[int]) -> list[Entity]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpuwatch_exporters.dcgm.engine import Engine, RefusedError
+from gpuwatch_exporters.dcgm.groups import Group
 from gpuwatch_exporters.dcgm.layout import Card
 from gpuwatch_exporters.dcgm.values import Missing, number
-from gpuwatch_exporters.dcgm.watches import Group
 from gpuwatch_exporters.device.families import xid as of
 from gpuwatch_exporters.device.frame import Value
 

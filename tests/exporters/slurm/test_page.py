@@ -44,7 +44,7 @@ def test_the_page_of_the_situation(golden_text: str) -> None:
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_every_release_gives_the_same_page(schema: str, golden_text: str, tmp_path: Path) -> None:
-    """But for the line that names the schema, and the node that only a job's detail could have counted."""
+    """But for the line that names the schema."""
     text = page_text(tmp_path, schema)
     assert [line for line in text.splitlines() if "schema_info{" not in line] == [
         line for line in golden_text.splitlines() if "schema_info{" not in line

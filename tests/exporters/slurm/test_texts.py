@@ -100,9 +100,12 @@ def test_a_text_that_is_no_host_list(told: str) -> None:
 
 @pytest.mark.parametrize(
     ("told", "expected"),
-    [("0-9", 10), ("0-9:3,20%2", 5), ("7", 1), ("1-59:2", 30), ("", None), ("1,3,...", None), ("x", None)],
-)
-def test_array_tasks(told: str, expected: int | None) -> None:
+    [
+        ("0-9", (10, True)), ("0-9:3,20%2", (5, True)), ("7", (1, True)), ("1-59:2", (30, True)),
+        ("1,3-4,...", (3, False)), ("1,3,...%4", (2, False)), ("x", (0, False)), ("", (0, False)),
+    ],
+)  # fmt: skip
+def test_array_tasks(told: str, expected: tuple[int, bool]) -> None:
     assert tasks(told) == expected
 
 

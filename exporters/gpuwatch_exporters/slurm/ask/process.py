@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gpuwatch_exporters.slurm.ask.errors import CallError
 
-MOST_BYTES = 512 * 2**20
+MOST_BYTES = 256 * 2**20
 _CHUNK = 2**18
 
 

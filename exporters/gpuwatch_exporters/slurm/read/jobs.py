@@ -61,10 +61,10 @@ def _tasks(row: Row, unknown: Unknown) -> int:
     told = text(row.get("array_task_string"))
     if not told:
         return 1
-    found = tasks(told)
-    if found is None:
+    named, whole = tasks(told)
+    if not whole:
         unknown.add("task_list", told)
-    return found or 1
+    return max(named, 1)
 
 
 def _reason(row: Row) -> str:

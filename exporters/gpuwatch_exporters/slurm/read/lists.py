@@ -20,19 +20,17 @@ def expand(told: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def tasks(told: str) -> int | None:
-    """How many tasks an array's text names; None where it is cut short ("...") or not understood."""
-    body = told.partition("%")[0].strip()
-    if not body:
-        return None
-    total = 0
-    for part in body.split(","):
+def tasks(told: str) -> tuple[int, bool]:
+    """(tasks that an array's text names, whether those are all): Slurm may cut a long list short ("1,3,5,...")."""
+    total, whole = 0, True
+    for part in told.partition("%")[0].strip().split(","):
         found = _RANGE.fullmatch(part)
-        if not found:
-            return None
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
-        total += (last - first) // max(step, 1) + 1
-    return total
+        if found:
+            first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+            total += max(last - first, 0) // max(step, 1) + 1
+        else:
+            whole = False
+    return total, whole
 
 
 def _outside(told: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tests.processes import printed
     "argv",
     [
         [],
-        ["nvml"],
+        ["nothing"],
         ["replay", "--load", "3"],
         ["replay", "--load", "nan"],
         ["replay", "--speed", "-1"],
@@ -48,7 +48,7 @@ def test_help_names_what_exists_and_nothing_else(argv: list[str], capsys: pytest
     assert caught.value.code == 0
     text = capsys.readouterr().out
     assert "replay" in text
-    assert set(subcommands()) == {"replay"}
+    assert set(subcommands()) == {"dcgm", "nvml", "replay", "slurm"}
     if argv[0] == "replay":
         for option in ("--trace", "--snapshot", "--seed", "--speed", "--arrivals-per-minute", "--sd-file", "--names"):
             assert option in text

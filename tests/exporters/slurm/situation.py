@@ -16,8 +16,11 @@ from gpuwatch_exporters.slurm.read.partitions import read_partition, read_reserv
 from gpuwatch_exporters.slurm.read.unknown import Unknown
 
 Row = dict[str, Any]
-SCHEMAS = ("v0.0.38", "v0.0.39", "v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43")
-RELEASES = dict(zip(SCHEMAS, ("22.05.8", "23.02.7", "23.11.10", "24.05.4", "24.11.5", "25.05.1"), strict=True))
+RELEASES = {
+    "v0.0.38": "22.05.8", "v0.0.39": "23.02.7", "v0.0.40": "23.11.10", "v0.0.41": "24.05.4", "v0.0.42": "24.11.5",
+    "v0.0.43": "25.05.1", "v0.0.44": "25.11.0", "v0.0.45": "26.05.0",
+}  # fmt: skip
+SCHEMAS = tuple(RELEASES)
 NOW = 1_800_000_000
 READERS = {"nodes": read_node, "jobs": read_job, "partitions": read_partition, "reservations": read_reservation}
 
@@ -151,15 +154,16 @@ def _later_node(row: Row, schema: str) -> Row:
 
 
 def _later_job(row: Row, schema: str) -> Row:
-    for key in ("array_job_id", "array_task_id", "het_job_id", "het_job_offset", "node_count", "tasks", "time_limit",
-                "submit_time", "eligible_time", "start_time", "end_time"):  # fmt: skip
+    wrapped = ["array_job_id", "array_task_id", "het_job_id", "het_job_offset", "node_count", "tasks", "time_limit"]
+    if schema != "v0.0.39":
+        wrapped += ["submit_time", "eligible_time", "start_time", "end_time"]
+    for key in wrapped:
         row[key] = _wrapped(row[key])
     for key in ("tres_per_node", "tres_per_job", "tres_per_task"):
         row[key] = row[key].replace("gres:gpu", "gres/gpu")
     if schema != "v0.0.39":
         words = ["COMPLETED", "COMPLETING"] if row["job_state"] == "COMPLETING" else [row["job_state"]]
         row["job_state"] = words
-    row["exclusive"] = ["true"] if row["shared"] else []
     row["shared"] = [row["shared"]] if row["shared"] else []
     return row
 
@@ -175,6 +179,8 @@ def _later_partition(row: Row, schema: str) -> Row:
 
 
 def _later_reservation(row: Row, schema: str) -> Row:
+    if schema == "v0.0.39":
+        return row
     return {**row, "start_time": _wrapped(row["start_time"]), "end_time": _wrapped(row["end_time"])}
 
 

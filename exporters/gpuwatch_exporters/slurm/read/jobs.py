@@ -35,7 +35,7 @@ def read_job(row: Row, unknown: Unknown) -> Job | None:
         tasks=_tasks(row, unknown) if state == "pending" else 1,
         nodes=nodes,
         node_names=_node_names(row, unknown) if state in HOLDS else (),
-        exclusive=bool({"none", "true"} & {*words(row.get("shared")), *words(row.get("exclusive"))}),
+        exclusive="none" in words(row.get("shared")),
         gpus=held,
         gpus_asked=asked,
         gpus_per_node=per_node or (math.ceil(total / nodes) if nodes else None),

@@ -56,8 +56,7 @@ class Collector:
         with self._lock:
             now = self._clock.now().timestamp()
             devices, features = self._read(now)
-            present = [each.identity for each in devices if each.identity.uuid and each.down_reason not in GONE]
-            missing = self._memory.update(present, now)
+            missing = self._memory.update([each.identity for each in devices], now)
             told = {each.identity.uuid for each in devices}
             why = "not_listed" if self._engine.reason == "" else self._engine.reason
             devices += [DeviceFrame(who, up=False, down_reason=why) for who in missing if who.uuid not in told]

@@ -184,7 +184,9 @@ def test_a_gpu_of_which_nothing_is_told_is_expected_and_watched_when_it_is(host:
     host.cycle()
     assert host.engine.calls["dcgmWatchFields"] == watches
     host.engine.gpus[0].status = 1
-    assert value(host.cycle(), "power_watts") == 612.44
+    frame = host.cycle()
+    assert [each.identity.uuid for each in frame.devices] == ["GPU-aaaa", "GPU-bbbb"]
+    assert value(frame, "power_watts") == 612.44
 
 
 def test_a_gpu_that_is_no_longer_listed_is_missed_also_after_a_restart(host: Host, tmp_path: Path) -> None:

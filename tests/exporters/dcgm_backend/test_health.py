@@ -38,6 +38,12 @@ def test_no_answer_is_no_pass(host: Host, function: str) -> None:
     assert value(frame, "power_watts") == 612.44
 
 
+def test_an_answer_is_not_repeated_when_there_is_none(host: Host) -> None:
+    assert value(host.cycle(), "dcgm_health", "mem") == 0
+    host.engine.refused["dcgmHealthCheck"] = -3
+    assert value(host.cycle(), "dcgm_health", "mem") is None
+
+
 def test_refused_checks_are_off_with_the_reason(host: Host) -> None:
     host.engine.refused["dcgmHealthSet_v2"] = -33
     assert feature(host.cycle(), "health") == {("off", "module_not_loaded"): 2}

@@ -28,7 +28,7 @@ def test_a_request_as_prometheus_sends_it() -> None:
         (b"GET / HTTP/1.1\r\nConnection: close", False),
         (b"GET / HTTP/1.1\r\nConnection: Keep-Alive, Close", False),
         (b"GET / HTTP/1.0", False),
-        (b"GET / HTTP/1.0\r\nConnection: keep-alive", True),
+        (b"GET / HTTP/1.0\r\nConnection: keep-alive", False),
     ],
 )
 def test_a_connection_is_kept_as_the_version_has_it(line: bytes, kept: bool) -> None:

@@ -98,8 +98,9 @@ def _path(target: str) -> str:
 
 
 def _keeps(version: str, headers: Mapping[str, str]) -> bool:
+    """A client of HTTP/1.0 may take the end of the connection for that of the answer, whatever it asks for."""
     asked = [each.strip() for each in headers.get("connection", "").lower().split(",")]
-    return "close" not in asked if version == "HTTP/1.1" else "keep-alive" in asked
+    return version == "HTTP/1.1" and "close" not in asked
 
 
 def _body_bytes(headers: Mapping[str, str]) -> int:

@@ -15,6 +15,7 @@ from gpuwatch_exporters.device.compat.dcgm import DcgmNames
 from gpuwatch_exporters.device.compat.dcgm_rows import ROWS
 from gpuwatch_exporters.device.family import FAMILIES
 from gpuwatch_exporters.device.frame import DeviceFrame, Frame, Workload
+from gpuwatch_exporters.nvml import groups
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpuwatch.dialects.dcgm import TABLE, DcgmDialect
@@ -82,6 +83,17 @@ def test_label_values_of_rows_are_those_that_a_backend_gives() -> None:
             assert set(row.weights) == bits
         elif row.labels:
             assert {(name, row.labels) for name in row.families} <= given, row.old
+
+
+def test_label_values_are_those_of_the_nvml_exporter_too() -> None:
+    """Both backends name a thing alike, or compatible names would come from one of them only."""
+    folder = Path(groups.__file__).parents[1]
+    sources = "".join(each.read_text() for each in folder.rglob("*.py")).lower()  # some are made from constants
+    for row in ROWS:
+        for label in (*row.labels, *(row.weights or ())):
+            assert f'"{label}"' in sources, (row.old, label)
+    given = {label for topic in TOPICS.values() for field in topic.fields.values() for label in field.labels}
+    assert {label for label in given if f'"{label}"' not in sources} <= {"0"}  # the fan's number
 
 
 def test_the_lists_of_counters_and_the_rules_are_covered() -> None:

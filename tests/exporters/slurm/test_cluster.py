@@ -211,7 +211,7 @@ def test_a_stopped_controller_is_counted_and_nothing_is_repeated(quiet: Cluster)
     try:
         began = time.monotonic()
         gone = Page(exporter.cycle())
-        assert time.monotonic() - began < seconds + 0.5
+        assert time.monotonic() - began < seconds + 1  # killing and reaping on a busy machine included
     finally:
         quiet.start_controller()
     assert gone.get("up") == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 
 from gpuwatch.errors import GpuwatchError
@@ -49,7 +48,8 @@ def _candidates(where: Listen) -> list[tuple[socket.AddressFamily, tuple[str, in
 
 def is_loopback(sock: socket.socket) -> bool:
     """Whether only this machine can connect to the listening socket."""
-    return ipaddress.ip_address(sock.getsockname()[0]).is_loopback
+    host = str(sock.getsockname()[0])
+    return host == "::1" or host.removeprefix("::ffff:").startswith("127.")
 
 
 def told_address(sock: socket.socket) -> str:

@@ -7,7 +7,6 @@ set as the parser's default before it reads the command line, so that each optio
 from __future__ import annotations
 
 import argparse
-import difflib
 import logging
 import os
 import re
@@ -156,5 +155,7 @@ def _bare(key: str) -> str:
 
 
 def _near(name: str, known: Mapping[str, object]) -> str:
+    import difflib  # only for who made a mistake
+
     found = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {found[0]}?" if found else ""

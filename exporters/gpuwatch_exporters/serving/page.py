@@ -20,7 +20,7 @@ class Page:
     """One text in both codings. The packed one is made when first asked for, or ahead while somebody asks for it."""
 
     plain: bytes
-    has_values: bool
+    values_bytes: int | None  # how many of its first bytes are the exporter's own text; None without values
     made_monotonic: float
     _packed: bytes | None = None
 
@@ -39,46 +39,53 @@ class Pages:
         self._cycles = cycles
         self._lock = threading.Lock()
         self._good: Page | None = None
-        self._values: str | None = None
         self._bare: Page | None = None
         self._pack_ahead = 0  # cycles for which packing ahead goes on
 
     def put(self, outcome: Outcome) -> None:
         """Makes the page of a cycle that ended. That of a failed one takes the values away."""
-        page, text = None, outcome.text
-        if text is not None:
-            text = text if not text or text.endswith("\n") else text + "\n"
-            whole = text + self._metrics.text(len(text.encode())) + self._metrics.process_text()
-            page = Page(whole.encode(), True, outcome.ended_monotonic)
+        page = None
+        if outcome.text is not None:
+            end = "" if not outcome.text or outcome.text.endswith("\n") else "\n"
+            values = (outcome.text + end).encode()
+            own = self._metrics.text(len(values)) + self._metrics.process_text()
+            page = Page(values + own.encode(), len(values), outcome.ended_monotonic)
             if self._pack_ahead > 0:
                 self._pack_ahead -= 1
                 page.packed()
         with self._lock:
-            self._good, self._values, self._bare = page, text, None
+            self._good, self._bare = page, None
 
     def current(self, packed: bool = False) -> Page:
         """The page of the last cycle, or one without values while there is none that holds."""
         if packed:
             self._pack_ahead = 10
-        good = self._good
-        if good is not None and time.monotonic() - good.made_monotonic <= self._cycles.stale_seconds:
+        good = self._holding()
+        if good is not None:
             return good
         with self._lock:
             bare = self._bare
             if bare is None or time.monotonic() - bare.made_monotonic > _BARE_SECONDS:
                 text = self._metrics.text(None) + self._metrics.process_text()
-                bare = self._bare = Page(text.encode(), False, time.monotonic())
+                bare = self._bare = Page(text.encode(), None, time.monotonic())
             return bare
 
     def ready(self) -> bool:
         """Whether values are served now."""
+        return self._holding() is not None
+
+    def _holding(self) -> Page | None:
         good = self._good
-        return good is not None and time.monotonic() - good.made_monotonic <= self._cycles.stale_seconds
+        if good is None or time.monotonic() - good.made_monotonic > self._cycles.stale_seconds:
+            return None
+        return good
 
     def file_text(self) -> str:
         """The page for a text file: without the families that whoever serves the file has of its own."""
-        values = self._values if self.ready() else None
-        return (values or "") + self._metrics.text(None if values is None else len(values.encode()))
+        good = self._holding()
+        if good is None or good.values_bytes is None:
+            return self._metrics.text(None)
+        return good.plain[: good.values_bytes].decode() + self._metrics.text(good.values_bytes)
 
 
 def pack(plain: bytes) -> bytes:

@@ -1,0 +1,78 @@
+/* What the files of the stand-in share: devices, their state, and the check that every call begins with. */
+#ifndef FAKE_NVML_H
+#define FAKE_NVML_H
+#define MAXG 16
+#define MAXM 8
+#define MAXE 64
+typedef unsigned u;
+typedef unsigned long long ull;
+typedef int R;
+enum { OK = 0, INVAL = 2, NOTSUP = 3, NOTFOUND = 6, SMALL = 7, TIMEOUT = 10, LOST = 15, VERS = 25 };
+/* handle layout: kind 'G' = physical GPU, 'M' = MIG device */
+typedef struct {
+  int kind, gpu, gi;
+  u slices;
+  ull mem;
+  int ci;
+  u ci_slices;
+} Dev;
+typedef struct {
+  ull total, used;
+  u util, mutil, temp, mtemp, power, limit, sm, mclk, pstate, pcie_gen, pcie_w;
+  ull throttle, energy0, ecc_c, ecc_u, nvl_err;
+  u remap_c, remap_u, remap_pend, remap_fail, mig, nvl_down, nproc;
+  u pid[8];
+  ull pmem[8];
+  int pgi[8];
+} G;
+typedef struct {
+  u id, scope;
+  long long ts, lat;
+  u type;
+  R ret;
+  union {
+    double d;
+    u ui;
+    ull ul;
+    int i;
+  } v;
+} FV;
+typedef struct {
+  char legacy[16];
+  u domain, bus, device, id, sub;
+  char busId[32];
+} Pci;
+typedef struct {
+  int gpu;
+  ull code, seq;
+} Xid;
+extern G g[MAXG];                    /* the boards */
+extern Dev gd[MAXG], md[MAXG][MAXM]; /* handles of boards and of MIG devices */
+extern int nmig[MAXG], N;            /* MIG devices of each board; boards */
+extern Xid xid[MAXE];
+extern int nxid;
+extern ull t0; /* when the library was loaded */
+extern char host[64];
+void load(void);    /* reads the state again if it changed */
+void attach(int i); /* opens the device file, where FAKE_NVML_DEV names a folder of such */
+extern char model[96];
+ull now(void);
+R pre(Dev* d, const char* fn);      /* counts the call, reads the state again, sleeps, hangs, and answers faults */
+R str(char* b, u n, const char* s); /* copies a text, or says that the buffer is too small */
+int is_blackwell(void);             /* by the product's name */
+int has_cpu_link(void);
+void newer_field(G* p, FV* f); /* fields that fake_nvml.c does not know; NOT_SUPPORTED where nobody does */
+#define P(d)                         \
+  do {                               \
+    R r_ = pre((Dev*)(d), __func__); \
+    if (r_) return r_;               \
+  } while (0)
+#define PHYS(d)                                  \
+  do {                                           \
+    P(d);                                        \
+    if (((Dev*)(d))->kind != 'G') return NOTSUP; \
+  } while (0)
+#define S(d)                   \
+  G* p = &g[((Dev*)(d))->gpu]; \
+  (void)p
+#endif

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from gpuwatch.clock import Clock, SystemClock
 from gpuwatch_exporters.device.families import exporter as of
+from gpuwatch_exporters.device.families.processes import STALE
+from gpuwatch_exporters.device.families.utilization import UTILIZATION
 from gpuwatch_exporters.device.frame import DeviceFrame, Frame, Identity, Value
 from gpuwatch_exporters.node.pci import Slot
 from gpuwatch_exporters.nvml.accounts import Accounts, features, with_features_off
@@ -20,6 +22,7 @@ from gpuwatch_exporters.nvml.boards import Address
 from gpuwatch_exporters.nvml.census import Bus, Census, at_slot
 from gpuwatch_exporters.nvml.group import GROUPS, Group
 from gpuwatch_exporters.nvml.groups.processes import Processes
+from gpuwatch_exporters.nvml.reader import Reading
 from gpuwatch_exporters.nvml.rest import Rest
 from gpuwatch_exporters.nvml.seats import Result, Seat
 from gpuwatch_exporters.nvml.session import Facts, Session
@@ -151,7 +154,7 @@ class Collector:
         for address, result in results.items():
             if isinstance(address, str) and result.reading is not None and result.down is None:
                 # Shutting the library is the only way to close one device's file; the others are opened at once.
-                self._reopen |= self._rest.used(address, bool(result.reading.processes))
+                self._reopen |= self._rest.used(address, _in_use(result.reading))
         unknown = "not_listed" in downs or len(bus.listed or ()) > (facts.count or 0)
         if not unknown:
             self._reopen_wait = REOPEN_SECONDS
@@ -241,3 +244,9 @@ class Collector:
         off = ((*each.labels, each.number) for each in states if each.labels[1] == "off")
         lines += [f"{feature} is off: {reason} ({number:.0f})" for feature, _, reason, number in off]
         return tuple(lines)
+
+
+def _in_use(reading: Reading) -> bool:
+    """Whether anybody uses the device: by its processes, those that this /proc does not show too, or by its work."""
+    signs = (STALE, UTILIZATION)
+    return bool(reading.processes) or any(each.family in signs and each.number > 0 for each in reading.values)

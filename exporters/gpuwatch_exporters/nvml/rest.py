@@ -21,14 +21,15 @@ LONGEST_IDLE_SECONDS = 3600.0
 @dataclass(slots=True)
 class _State:
     used_at: float
-    patience: float = IDLE_SECONDS
+    patience: float
     resting_until: float | None = None
 
 
 class Rest:
     """By PCI address. Times are monotonic seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._idle = idle_seconds
         self._states: dict[str, _State] = {}
 
     def look(self, slots: Iterable[Slot], now: float | None = None) -> frozenset[str]:
@@ -38,9 +39,9 @@ class Rest:
         for address in self._states.keys() - sleepers.keys():
             del self._states[address]
         for address, slot in sleepers.items():
-            state = self._states.setdefault(address, _State(now))
+            state = self._states.setdefault(address, _State(now, self._idle))
             if slot.suspended:
-                self._states[address] = _State(now)  # it works: the same patience next time
+                self._states[address] = _State(now, self._idle)  # it works: the same patience next time
             elif state.resting_until is not None and now >= state.resting_until:
                 state.resting_until, state.used_at = None, now  # something else keeps it awake
                 state.patience = min(2 * state.patience, LONGEST_IDLE_SECONDS)

@@ -17,7 +17,7 @@ class Tree:
 
     def device(
         self, address: str, vendor: str = "0x10de", kind: str = "0x030200", driver: str | None = "nvidia",
-        status: str | None = "active", virtual: bool = False,
+        status: str | None = "active", virtual: bool = False, control: str = "on",
     ) -> Path:  # fmt: skip
         """A device on the bus."""
         folder = self.sys / "bus/pci/devices" / address
@@ -26,6 +26,7 @@ class Tree:
         (folder / "class").write_text(kind + "\n")
         if status is not None:
             (folder / "power/runtime_status").write_text(status + "\n")
+        (folder / "power/control").write_text(control + "\n")
         link = folder / "driver"
         if link.is_symlink():
             link.unlink()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 
+import pytest
 from gpuwatch_exporters.device.families import utilization
 from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.nvml.collector import Collector
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
+from gpuwatch_exporters.nvml.rest import Rest
 from gpuwatch_exporters.nvml.settings import Settings
 
 from tests.exporters.nvml.collector.stage import Stage, labels, only_down, slot, told, value
@@ -244,3 +247,44 @@ def test_a_gpu_that_hangs_in_the_library_is_down_and_back_when_it_answers(stage:
     assert value(frame.devices[2], BUSY) == 0.44
     stage.say("gpus 3")
     stage.until("back", lambda frame: only_down(frame) == {})
+
+
+def test_a_gpu_that_may_sleep_is_left_alone_until_something_wakes_it(stage: Stage) -> None:
+    stage.bus(2)
+    laptop = {"control": "auto"}
+    stage.tree.device(slot(1), **laptop)
+    stage.say("gpus 2", "1 procs 0", "1 util 0")
+    stage.collector._rest = Rest(idle_seconds=0)
+    assert only_down(stage.cycle()) == {}
+    frame = stage.cycle()
+    assert only_down(frame) == {1: "resting"}
+    assert value(frame, VISIBLE) == 2
+    calls = stage.calls(1)
+    stage.cycle()
+    stage.tree.device(slot(1), status="suspended", **laptop)
+    assert only_down(stage.cycle()) == {1: "suspended"}
+    assert stage.calls(1) == calls
+    stage.say("gpus 2", "1 procs 0", f"proc 1 {os.getpid()} 100 -1")
+    stage.tree.device(slot(1), status="active", **laptop)
+    for _ in range(3):
+        assert only_down(stage.cycle()) == {}
+
+
+def test_a_device_that_the_library_does_not_know_makes_it_open_anew(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpuwatch_exporters.nvml.collector.REOPEN_SECONDS", 0.1)
+    stage.bus(2)
+    stage.tree.listed(slot(1), "GPU-new", minor=1)
+    stage.say("gpus 1")
+    frame = stage.cycle()
+    assert told(frame) == [(0, None), (None, "not_listed")]
+    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (2, 1)
+    stage.until("opened anew", lambda frame: value(frame, "gpuwatch_exporter_nvml_inits_total") == 2)
+
+
+def test_without_a_state_file_it_is_told_that_nothing_is_remembered(stage: Stage) -> None:
+    stage.say("gpus 1")
+    assert value(stage.cycle(), "gpuwatch_exporter_features", "memory_of_gpus", "on", "") == 1
+    stage.restart(state_file=None)
+    assert value(stage.cycle(), "gpuwatch_exporter_features", "memory_of_gpus", "off", "no_file") == 1

@@ -27,6 +27,16 @@ def test_profile_and_placement_of_each_instance(stage: Stage) -> None:
     assert value(instances(frame)[0], "gpuwatch_gpu_mig_instance_compute_slices") == 3
 
 
+def test_compute_instances_that_share_a_gpu_instance_are_told_apart(stage: Stage) -> None:
+    stage.say("gpus 1", "mig 0 3 40448 2 0 1", "mig 0 3 40448 2 1 2", "mig 0 1 9856 9 0 1")
+    frame = stage.cycle()
+    assert [(each.id, each.profile) for each in instances(frame)] == [
+        ("2/0", "1c.3g.40gb"), ("2/1", "2c.3g.40gb"), ("9", "1g.10gb"),
+    ]  # fmt: skip
+    assert len({each.uuid for each in instances(frame)}) == 3
+    assert [value(each, "gpuwatch_gpu_mig_instance_compute_slices") for each in instances(frame)] == [1, 2, 1]
+
+
 def test_what_only_the_board_has_is_not_repeated_on_its_instances(stage: Stage) -> None:
     stage.say("gpus 1", *["mig 0 1 9856"] * 7)
     frame = stage.cycle()

@@ -28,7 +28,11 @@ from tests.fake_nvml.harness import FakeNvml
 
 GOLDEN = Path(__file__).parent / "golden"
 GPUS = 2
-_MOMENT = re.compile(r"^(gpuwatch_(?:\w+_seconds|\w+_bytes_total|gpu_energy_joules_total)\{.*\}) \S+$", re.MULTILINE)
+DETAILS = frozenset({"ecc_locations", "nvlink_links", "gpm"})  # many lines: in one situation alone
+_OF_THE_MOMENT = (
+    r"gpuwatch_(?:\w+_seconds|\w+_bytes_total|gpu_energy_joules_total)|DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
+)
+_MOMENT = re.compile(rf"^((?:{_OF_THE_MOMENT})\{{.*\}}) \S+$", re.MULTILINE)
 
 
 class Node:
@@ -42,6 +46,7 @@ class Node:
             self.tree.device(slot(number))
         (self.tree.proc / "1").mkdir()
         self.compats: tuple[str, ...] = ()
+        self.disabled = DETAILS
         self.socket = folder / "kubelet.sock"
 
     def uuid(self, kind: str, number: int, gpu: int) -> str:
@@ -63,7 +68,12 @@ class Node:
         self.fake.load()
         self.stack.callback(self.fake.unload)
         settings = Settings(
-            "node-a", compats=self.compats, sysfs=self.tree.sys, procfs=self.tree.proc, kernel_log=self.folder / "kmsg"
+            "node-a",
+            compats=self.compats,
+            disabled=self.disabled,
+            sysfs=self.tree.sys,
+            procfs=self.tree.proc,
+            kernel_log=self.folder / "kmsg",
         )
         holders = HolderSettings(
             sources=("podresources", "process"),
@@ -85,6 +95,13 @@ def busy(node: Node) -> None:
     """One idle, one at work for a pod."""
     node.fake.write("1 util 83", "1 mem_util 40", "1 procs 0")
     node.pods(pod("train-0", container("main", {"nvidia.com/gpu": [node.uuid("GPU", 0, 1)]})))
+
+
+def everything(node: Node) -> None:
+    """A superchip with every feature; one GPU, since it has many lines."""
+    node.fake.write("model NVIDIA GB200", "gpus 1", "0 util 97")
+    node.tree.unplug(slot(1))
+    node.disabled = frozenset()
 
 
 def mig(node: Node) -> None:
@@ -137,7 +154,8 @@ def dcgm_names(node: Node) -> None:
 
 
 SITUATIONS: dict[str, Callable[[Node], None]] = {
-    each.__name__: each for each in (busy, mig, time_sliced, lost, suspended, old_driver, no_driver, dcgm_names)
+    each.__name__: each
+    for each in (busy, everything, mig, time_sliced, lost, suspended, old_driver, no_driver, dcgm_names)
 }
 
 

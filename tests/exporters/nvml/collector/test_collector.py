@@ -259,6 +259,7 @@ def test_a_gpu_that_may_sleep_is_left_alone_until_something_wakes_it(stage: Stag
     frame = stage.cycle()
     assert only_down(frame) == {1: "resting"}
     assert value(frame, VISIBLE) == 2
+    assert value(frame, "gpuwatch_exporter_nvml_inits_total") == 2  # its device file is closed
     calls = stage.calls(1)
     stage.cycle()
     stage.tree.device(slot(1), status="suspended", **laptop)

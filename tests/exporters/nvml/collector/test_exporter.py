@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -69,6 +70,22 @@ def test_an_xid_is_counted_and_stays_when_the_gpu_is_lost(exporter: NvmlExporter
     assert one(page, "gpuwatch_gpu_xid_errors_total", gpu="1", xid="79") == 1
     assert one(page, "gpuwatch_gpu_down_info", gpu="1", reason="lost") == 1
     assert one(page, "gpuwatch_exporter_features", feature="xid_events", state="on") == 1
+
+
+def test_released_nobody_waits_for_events_any_more(exporter: NvmlExporter, stage: Stage) -> None:
+    stage.say("gpus 2")
+    exporter.cycle()
+    until(exporter, lambda page: bool(event_threads()))
+    assert exporter.actions()["release"]().startswith("released")
+    assert event_threads() == []
+    exporter.cycle()
+    assert event_threads() == []
+    exporter.actions()["resume"]()
+    until(exporter, lambda page: bool(event_threads()))
+
+
+def event_threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name == "nvml-events"]
 
 
 def test_a_full_node_parses_and_has_each_series_once(exporter: NvmlExporter, stage: Stage) -> None:

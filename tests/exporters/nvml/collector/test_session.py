@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 
 import pynvml as nv
@@ -53,4 +54,19 @@ def test_flags_that_an_old_library_does_not_know_are_left_out(monkeypatch: pytes
     assert opened.ensure(time.monotonic() + 5)
     assert flags == [nv.NVML_INIT_FLAG_NO_ATTACH, 0]
     assert opened.close("closed", 5)
+    opened.stop()
+
+
+def test_a_library_that_opens_too_late_for_a_release_is_shut_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, shut = threading.Event(), []
+    monkeypatch.setattr(nv, "nvmlInitWithFlags", lambda flags: gate.wait(30))
+    monkeypatch.setattr(nv, "nvmlShutdown", lambda: shut.append(1))
+    opened = Session()
+    assert not opened.ensure(time.monotonic() + 0.05)
+    assert opened.reason == "opening"
+    assert not opened.close("released", 0.05)
+    gate.set()
+    assert opened.close("released", 5)
+    assert shut == [1]
+    assert opened.reason == "released"
     opened.stop()

@@ -5,41 +5,27 @@ A cycle ends soon after its deadline whatever a device, the driver or the librar
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 
 from gpuwatch.clock import Clock, SystemClock
 from gpuwatch_exporters.device.families import exporter as of
-from gpuwatch_exporters.device.families.processes import STALE
-from gpuwatch_exporters.device.families.utilization import UTILIZATION
-from gpuwatch_exporters.device.frame import DeviceFrame, Frame, Identity, Value
+from gpuwatch_exporters.device.frame import Frame, Identity, Value
 from gpuwatch_exporters.node.pci import Slot
-from gpuwatch_exporters.nvml.accounts import Accounts, features, with_features_off
+from gpuwatch_exporters.nvml.accounts import Accounts, features, notes, with_features_off
 from gpuwatch_exporters.nvml.boards import Address
 from gpuwatch_exporters.nvml.census import Bus, Census, at_slot
 from gpuwatch_exporters.nvml.group import GROUPS, Group
 from gpuwatch_exporters.nvml.groups.processes import Processes
-from gpuwatch_exporters.nvml.reader import Reading
-from gpuwatch_exporters.nvml.rest import Rest
+from gpuwatch_exporters.nvml.reopening import Reopening
+from gpuwatch_exporters.nvml.rest import Rest, in_use
 from gpuwatch_exporters.nvml.seats import Result, Seat
 from gpuwatch_exporters.nvml.session import Facts, Session
 from gpuwatch_exporters.nvml.settings import Settings
 
-log = logging.getLogger(__name__)
 CLOSE_SECONDS = 1.5  # for calls that go on when the library is to be shut
-REOPEN_SECONDS, REOPEN_MOST_SECONDS = 60.0, 3600.0
 Results = Mapping[Address, Result]
-
-
-@dataclass(slots=True)
-class Neighbors:
-    """What else uses the library: told before it is shut and after it was opened. Must not raise, nor take long."""
-
-    before_close: list[Callable[[], None]] = field(default_factory=list)
-    after_open: list[Callable[[], None]] = field(default_factory=list)
 
 
 def all_groups(settings: Settings) -> dict[str, Group]:
@@ -55,7 +41,8 @@ class Collector:
         self, settings: Settings, clock: Clock | None = None, groups: Mapping[str, Group] | None = None
     ) -> None:
         """groups None: all that are registered."""
-        self.neighbors = Neighbors()
+        # What else uses the library: called before it is shut. Must not raise, nor take long.
+        self.before_close: list[Callable[[], None]] = []
         self._settings, self._clock = settings, clock or SystemClock()
         every = all_groups(settings) if groups is None else groups
         self._groups = {id_: group for id_, group in every.items() if id_ not in settings.disabled}
@@ -67,7 +54,7 @@ class Collector:
         self._rest, self._resting = Rest(), frozenset[str]()
         self._accounts = Accounts()
         self._released = False
-        self._reopen, self._reopen_at, self._reopen_wait = False, 0.0, REOPEN_SECONDS
+        self._reopen, self._reopening = False, Reopening()
         self._lock = threading.Lock()
 
     @property
@@ -125,16 +112,11 @@ class Collector:
         if self._reopen:
             self._reopen = False
             self._shut("reopening", 0.1)
-        before = self._session.generation
-        if not self._session.ensure(until):
-            return None
-        if self._session.generation != before:
-            for each in self.neighbors.after_open:
-                each()
+        self._session.ensure(until)
         return self._session.facts
 
     def _shut(self, reason: str, seconds: float) -> bool:
-        for each in self.neighbors.before_close:
+        for each in self.before_close:
             each()
         until = time.monotonic() + seconds
         for seat in self._seats.values():
@@ -154,16 +136,8 @@ class Collector:
         for address, result in results.items():
             if isinstance(address, str) and result.reading is not None and result.down is None:
                 # Shutting the library is the only way to close one device's file; the others are opened at once.
-                self._reopen |= self._rest.used(address, _in_use(result.reading))
-        unknown = "not_listed" in downs or len(bus.listed or ()) > (facts.count or 0)
-        if not unknown:
-            self._reopen_wait = REOPEN_SECONDS
-            self._reopen_at = time.monotonic() + REOPEN_SECONDS
-        elif time.monotonic() >= self._reopen_at:
-            log.info("the kernel lists a device that NVML does not know: it is opened anew with the next cycle")
-            self._reopen_wait = min(2 * self._reopen_wait, REOPEN_MOST_SECONDS)
-            self._reopen_at = time.monotonic() + self._reopen_wait
-            self._reopen = True
+                self._reopen |= self._rest.used(address, in_use(result.reading))
+        self._reopen |= self._reopening.due("not_listed" in downs or len(bus.listed or ()) > (facts.count or 0))
 
     # The devices.
 
@@ -215,7 +189,7 @@ class Collector:
         values += self._census.values(roll, bus, session.facts.count if session.facts else None, counted)
         values += self._accounts.values(session, self._seats.values())
         states = features(results.values(), self._disabled, node_features)
-        return Frame(self._settings.node, devices, (*values, *states), notes=self._notes(devices, states))
+        return Frame(self._settings.node, devices, (*values, *states), notes=notes(session.reason, devices, states))
 
     def _who(self, address: Address, result: Result) -> Identity | None:
         """As read now, else as read before at this address."""
@@ -236,17 +210,3 @@ class Collector:
         if slot.driver is None:
             return "unbound"
         return "resting" if slot.pci_bus_id in self._resting else "not_listed"
-
-    def _notes(self, devices: Iterable[DeviceFrame], states: Iterable[Value]) -> tuple[str, ...]:
-        lines = [f"GPU {each.identity.uuid} is down: {each.down_reason}" for each in devices if not each.up]
-        if self._session.facts is None:
-            lines.insert(0, f"NVML is not available: {self._session.reason}")
-        off = ((*each.labels, each.number) for each in states if each.labels[1] == "off")
-        lines += [f"{feature} is off: {reason} ({number:.0f})" for feature, _, reason, number in off]
-        return tuple(lines)
-
-
-def _in_use(reading: Reading) -> bool:
-    """Whether anybody uses the device: by its processes, those that this /proc does not show too, or by its work."""
-    signs = (STALE, UTILIZATION)
-    return bool(reading.processes) or any(each.family in signs and each.number > 0 for each in reading.values)

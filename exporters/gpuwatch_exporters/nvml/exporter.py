@@ -33,7 +33,7 @@ class NvmlExporter(Exporter):
         self._holders = Holders(holders)
         self._xids = Xids(settings.disabled, settings.kernel_log)
         self._collector = Collector(settings)
-        self._collector.neighbors.before_close.append(self._xids.pause)
+        self._collector.before_close.append(self._xids.pause)
         self._notes: tuple[str, ...] = ()
 
     def cycle(self) -> str:
@@ -59,7 +59,7 @@ class NvmlExporter(Exporter):
         return replace(frame, devices=devices, values=(*frame.values, *self._xids.node_values(known)))
 
     def notes(self) -> list[str]:
-        return list(self._notes)
+        return [*self._notes, *self._holders.notes()]
 
     def actions(self) -> Mapping[str, Callable[[], str]]:
         return {"release": self._release, "resume": self._resume}

@@ -11,7 +11,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpuwatch_exporters.device.families.processes import STALE
+from gpuwatch_exporters.device.families.utilization import UTILIZATION
 from gpuwatch_exporters.node.pci import Slot
+from gpuwatch_exporters.nvml.reader import Reading
 
 IDLE_SECONDS = 60.0  # without a process, before it is left alone
 REST_SECONDS = 60.0  # for which it is left alone to fall asleep
@@ -59,3 +62,9 @@ class Rest:
             state.resting_until = now + REST_SECONDS
             return True
         return False
+
+
+def in_use(reading: Reading) -> bool:
+    """Whether anybody uses the device: by its processes, those that this /proc does not show too, or by its work."""
+    signs = (STALE, UTILIZATION)
+    return bool(reading.processes) or any(each.family in signs and each.number > 0 for each in reading.values)

@@ -274,7 +274,8 @@ def test_a_gpu_that_may_sleep_is_left_alone_until_something_wakes_it(stage: Stag
 def test_a_device_that_the_library_does_not_know_makes_it_open_anew(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpuwatch_exporters.nvml.collector.REOPEN_SECONDS", 0.1)
+    monkeypatch.setattr("gpuwatch_exporters.nvml.reopening.FIRST_SECONDS", 0.1)
+    stage.restart()
     stage.bus(2)
     stage.tree.listed(slot(1), "GPU-new", minor=1)
     stage.say("gpus 1")

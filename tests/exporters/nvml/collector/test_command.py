@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from gpuwatch_exporters.nvml.command import add_arguments, settings_of
+from gpuwatch_exporters.nvml.group import GROUPS
 from gpuwatch_exporters.nvml.settings import DAY_SECONDS, Settings
 
 from gpuwatch.errors import SettingsError
+
+DETAILS = frozenset(name for name, group in GROUPS.items() if group.detail)
 
 
 def parsed(*arguments: str) -> Settings:
@@ -26,7 +29,8 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_defaults() -> None:
     settings = parsed("--node-name", "node-a")
-    assert settings == Settings("node-a")
+    assert settings == Settings("node-a", disabled=DETAILS)
+    assert "nvlink_links" in DETAILS
     assert settings.forget_seconds == 30 * DAY_SECONDS
 
 
@@ -37,9 +41,17 @@ def test_what_is_given() -> None:
         "--forget-after", "0", "--kernel-log", "/host/kmsg",
     )  # fmt: skip
     assert settings == Settings(
-        "n", 5, 2, frozenset({"utilization", "kernel_log"}), (), Path("/host/sys"), Path("/host/proc"),
+        "n", 5, 2, DETAILS | {"utilization", "kernel_log"}, (), Path("/host/sys"), Path("/host/proc"),
         Path("/host/kmsg"), Path("/var/lib/gpus"), None,
     )  # fmt: skip
+
+
+def test_details_are_read_where_they_are_asked_for() -> None:
+    assert parsed("--enable", "nvlink_links").disabled == DETAILS - {"nvlink_links"}
+    assert parsed("--enable", "all").disabled == frozenset()
+    assert parsed("--enable", "all", "--disable", "gpm").disabled == {"gpm"}
+    with pytest.raises(SettingsError, match="--enable gpm"):
+        parsed("--enable", "gpm")
 
 
 def test_the_node_is_named_by_kubernetes_and_the_state_folder_by_systemd(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,12 +59,12 @@ class Side:
 def main() -> int:
     options = _options()
     print(
-        f"{options.gpus} GPUs on the fake library, {options.scrapes} scrapes each, "
+        f"{options.gpus} x {options.model} on the fake library, {options.scrapes} scrapes each, "
         f"nvitop-exporter {importlib.metadata.version('nvitop-exporter')}, load {os.getloadavg()[0]:.1f}"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        fake = FakeNvml(folder / "fake", gpus=options.gpus)
+        fake = FakeNvml(folder / "fake", gpus=options.gpus, model=options.model)
         with _exporter(folder, fake) as ours, _nvitop(folder, fake) as peer:
             sides = (ours, peer)
             for side in sides:
@@ -73,7 +73,7 @@ def main() -> int:
             for side in sides:
                 _cpu(side, options.scrapes)
                 _size(side)
-        slow = FakeNvml(folder / "slow", gpus=options.gpus)
+        slow = FakeNvml(folder / "slow", gpus=options.gpus, model=options.model)
         with _exporter(folder, slow) as delayed:
             slow.write(delay_us=options.delay_ms * 1000)
             delayed.times.clear()
@@ -184,7 +184,16 @@ def _size(side: Side) -> None:
 @contextlib.contextmanager
 def _exporter(folder: Path, fake: FakeNvml) -> Iterator[Side]:
     port = free_port()
-    command = [*EXPORTER, "nvml", "--listen", f"127.0.0.1:{port}", "--state-file", str(folder / "devices.json")]
+    command = [
+        *EXPORTER,
+        "nvml",
+        "--enable",
+        "all",
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--state-file",
+        str(folder / "devices.json"),
+    ]
     with running(
         _with_env(fake, command), folder / "ours.log", lambda: get(f"http://127.0.0.1:{port}/-/ready")[0] == 200
     ) as process:
@@ -208,6 +217,7 @@ def _with_env(fake: FakeNvml, command: list[str]) -> list[str]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--gpus", type=int, default=8)
+    parser.add_argument("--model", default="NVIDIA B200", help="decides what there is to read (default: %(default)s)")
     parser.add_argument("--scrapes", type=int, default=1000)
     parser.add_argument("--delay-ms", type=int, default=500)
     return parser.parse_args()

@@ -27,8 +27,11 @@ def exporters_page() -> str:
 
 
 def _features() -> str:
-    rows = (f"| `{name}` | {group.help} | {_CADENCES[group.cadence]} |" for name, group in GROUPS.items())
-    return "| feature | what | read |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    rows = (
+        f"| `{name}` | {group.help} | {_CADENCES[group.cadence]} | {'on request' if group.detail else 'yes'} |"
+        for name, group in GROUPS.items()
+    )
+    return "| feature | what | read | by default |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def _catalogue() -> str:

@@ -7,21 +7,22 @@
 #include <unistd.h>
 #include "fake.h"
 
-R nvmlDeviceGetMemoryInfo(Dev* d, ull* m) {
-  P(d);
+static void memory(Dev* d, ull* m) { /* total, free, used */
   S(d);
   m[0] = d->kind == 'M' ? d->mem : p->total;
   m[2] = d->kind == 'M' ? d->mem / 4 : p->used;
   m[1] = m[0] - m[2];
+}
+R nvmlDeviceGetMemoryInfo(Dev* d, ull* m) {
+  P(d);
+  memory(d, m);
   return OK;
 }
 R nvmlDeviceGetMemoryInfo_v2(Dev* d, u* v) {
   P(d);
   if (*v != 0x02000028) return VERS;
-  ull m[3];
-  R r = nvmlDeviceGetMemoryInfo(d, m);
-  if (r) return r;
-  ull* q = (ull*)(v + 2);
+  ull m[3], *q = (ull*)(v + 2);
+  memory(d, m);
   q[0] = m[0];
   q[1] = 600ull << 20;
   q[2] = m[1] > q[1] ? m[1] - q[1] : 0;
@@ -85,8 +86,9 @@ R nvmlDeviceGetTemperatureThreshold(Dev* d, int t, u* o) {
 }
 GET(nvmlDeviceGetPowerUsage, u, p->power)
 GET(nvmlDeviceGetPowerManagementLimit, u, p->limit)
-GET(nvmlDeviceGetEnforcedPowerLimit, u, p->limit) GET(nvmlDeviceGetPowerManagementDefaultLimit, u, 700000)
-    GET(nvmlDeviceGetPerformanceState, int, p->pstate) GET(nvmlDeviceGetPowerState, int, p->pstate)
+GET(nvmlDeviceGetEnforcedPowerLimit, u, p->limit)
+GET(nvmlDeviceGetPowerManagementDefaultLimit, u, 700000) GET(nvmlDeviceGetPerformanceState, int, p->pstate)
+    GET(nvmlDeviceGetPowerState, int, p->pstate)
         GET(nvmlDeviceGetTotalEnergyConsumption, ull, p->energy0 + (now() - t0) / 1000000ull * p->power / 1000)
             GET(nvmlDeviceGetCurrentClocksThrottleReasons, ull, p->throttle) GET(nvmlDeviceGetCurrentClocksEventReasons,
                                                                                  ull, p->throttle)

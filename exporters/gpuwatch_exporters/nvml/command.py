@@ -20,6 +20,7 @@ from gpuwatch_exporters.nvml.xid.xids import EVENTS, KERNEL_LOG, KERNEL_LOG_PATH
 from gpuwatch_exporters.serving import add_serving_arguments
 from gpuwatch_exporters.serving import run as serve
 
+ALL = "all"
 DEVICE_SECONDS = 0.8
 FIRST_CYCLE_SECONDS = 20.0  # with --once there is no second cycle that could tell what a slow driver tells late
 
@@ -35,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--device-timeout", type=float, metavar="SECONDS",
         help="how long a cycle waits for the devices; one that takes longer is down in it "
         f"(default {DEVICE_SECONDS}, or most of a shorter interval)",
+    )  # fmt: skip
+    group.add_argument(
+        "--enable", action="append", default=[], metavar="FEATURE",
+        help="a detail that is read too, with a series for each link, engine or memory; may be repeated. "
+        f"One of: {', '.join(_details())}, all",
     )  # fmt: skip
     group.add_argument(
         "--disable", action="append", default=[], metavar="FEATURE",
@@ -84,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings of parsed options. SettingsError for an unknown name or a time that is no time."""
     named = vars(options)
+    _known("--enable", options.enable, [*_details(), ALL])
     _known("--disable", options.disable, _features())
     _known("--compat", options.compat, COMPATS.ids())
     timeout = options.device_timeout
@@ -101,7 +108,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         node=options.node_name,
         interval=options.interval,
         device_timeout=FIRST_CYCLE_SECONDS if options.once else timeout,
-        disabled=frozenset(options.disable),
+        disabled=frozenset(options.disable).union(_left_out(options.enable)),
         compats=tuple(dict.fromkeys(options.compat)),
         sysfs=Path(named["path.sysfs"]),
         procfs=Path(named["path.procfs"]),
@@ -110,6 +117,15 @@ def settings_of(options: argparse.Namespace) -> Settings:
         forget_seconds=options.forget_after * DAY_SECONDS or None,
         process_memory=options.process_memory,
     )
+
+
+def _details() -> list[str]:
+    return [name for name, group in GROUPS.items() if group.detail]
+
+
+def _left_out(enabled: list[str]) -> list[str]:
+    """Details that nobody asked for."""
+    return [] if ALL in enabled else [name for name in _details() if name not in enabled]
 
 
 def _features() -> list[str]:

@@ -54,11 +54,13 @@ class Instance:
 class Group:
     """One feature. `cadence`: every cycle, slowly (about once a minute), or once until the handles change.
 
+    `detail` marks what has many series for one GPU (one for each link, engine or memory): read where it is asked for.
     A value that was not read is not given. A group never catches DeviceLostError or DriverGoneError.
     """
 
     help: ClassVar[str]
     cadence: ClassVar[Cadence] = "cycle"
+    detail: ClassVar[bool] = False
 
     def read(self, board: Board) -> Iterable[Value]:
         """Values of the physical GPU."""

@@ -64,12 +64,11 @@ class Ecc(Group):
         yield from rows(board, _TOTALS)
 
 
-class EccLocations(Group):
-    help = "memory errors by the memory in which they were"
+class EccSram(Group):
+    help = "errors of on-chip memory, and whether they are too many"
     cadence = "slow"
 
     def read(self, board: Board) -> Iterable[Value]:
-        yield from rows(board, _BY_LOCATION)
         status = nv.c_nvmlEccSramErrorStatus_v1_t()
         function = nv.nvmlDeviceGetSramEccErrorStatus
         if board.calls.ask(function, board.handle, ctypes.byref(status), key=function) is None:
@@ -80,5 +79,15 @@ class EccLocations(Group):
                 yield Value(family, labels, told)
 
 
+class EccLocations(Group):
+    help = "memory errors by the memory in which they were"
+    cadence = "slow"
+    detail = True
+
+    def read(self, board: Board) -> Iterable[Value]:
+        return rows(board, _BY_LOCATION)
+
+
 GROUPS.register("ecc")(Ecc())
+GROUPS.register("ecc_sram")(EccSram())
 GROUPS.register("ecc_locations")(EccLocations())

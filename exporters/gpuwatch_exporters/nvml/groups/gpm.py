@@ -6,7 +6,7 @@ No right is needed and no lock is taken, so that profilers go on working beside 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pynvml as nv
 
@@ -93,47 +93,62 @@ def _of_board() -> dict[int, Metric]:
     return out
 
 
+_MANY = frozenset((of.ENGINE_ACTIVE, of.CONTEXT_SWITCHING, of.NVLINK_LINK_TRANSMIT, of.NVLINK_LINK_RECEIVE))
 INSTANCE_METRICS = _of_both()
 BOARD_METRICS = INSTANCE_METRICS | _of_board()
 
 
+def _part(metrics: dict[int, Metric], detail: bool) -> dict[int, Metric]:
+    """Those with a series for each engine or link, or all others."""
+    return {id_: metric for id_, metric in metrics.items() if (metric.family in _MANY) == detail}
+
+
 class Gpm(Group):
     help = "activity of SMs, tensor pipes, memory and links between two cycles (Hopper and later)"
+    _slot: ClassVar[str] = "gpm"  # in `kept`: each part has samples of its own
+
+    def __init__(self) -> None:
+        self._of_board, self._of_instance = (_part(each, self.detail) for each in (BOARD_METRICS, INSTANCE_METRICS))
 
     def read(self, board: Board) -> Iterable[Value]:
         if not _supported(board):
             return ()
-        sampler: Sampler | None = board.kept.get("gpm")
+        sampler: Sampler | None = board.kept.get(self._slot)
         if sampler is None:
-            sampler = Sampler(board.calls, nv.nvmlGpmSampleGet, (board.handle,), _of_this(board), _request(board))
-            board.kept["gpm"] = sampler
-        return _values(sampler.read(), BOARD_METRICS)
+            wanted = _of_this(board, self._of_board)
+            sampler = Sampler(board.calls, nv.nvmlGpmSampleGet, (board.handle,), wanted, _request(board))
+            board.kept[self._slot] = sampler
+        return _values(sampler.read(), self._of_board)
 
     def read_instance(self, board: Board, instance: Instance) -> Iterable[Value]:
         # The library knows GPU instances only: where one is cut further, its first MIG device tells for it.
-        owners = board.kept.setdefault("gpm_owners", {})
+        owners = board.kept.setdefault(f"{self._slot}_owners", {})
         if owners.setdefault(instance.gpu_instance_id, instance.id) != instance.id or not _supported(board):
             return ()
-        sampler: Sampler | None = instance.kept.get("gpm")
+        sampler: Sampler | None = instance.kept.get(self._slot)
         if sampler is None:
             of_instance = (board.handle, instance.gpu_instance_id)
-            sampler = Sampler(instance.calls, nv.nvmlGpmMigSampleGet, of_instance, INSTANCE_METRICS, _request(board))
-            instance.kept["gpm"] = sampler
-        return _values(sampler.read(), INSTANCE_METRICS)
+            sampler = Sampler(instance.calls, nv.nvmlGpmMigSampleGet, of_instance, self._of_instance, _request(board))
+            instance.kept[self._slot] = sampler
+        return _values(sampler.read(), self._of_instance)
 
     def close(self, board: Board) -> None:
-        _close(board.kept)
+        _close(board.kept, self._slot)
 
     def close_instance(self, instance: Instance) -> None:
-        _close(instance.kept)
+        _close(instance.kept, self._slot)
 
 
-def _of_this(board: Board) -> list[int]:
+class GpmParts(Gpm):
+    help = "the same of each media engine, graphics engine and NVLink by itself"
+    detail = True
+    _slot = "gpm_parts"
+
+
+def _of_this(board: Board, metrics: dict[int, Metric]) -> list[int]:
     """Metrics to ask for: of links only those that are there, for a driver may tell 0 of all that could be."""
     links, per_link = link_count(board), (of.NVLINK_LINK_TRANSMIT, of.NVLINK_LINK_RECEIVE)
-    return [
-        id_ for id_, (family, labels, _) in BOARD_METRICS.items() if family not in per_link or int(labels[0]) < links
-    ]
+    return [id_ for id_, (family, labels, _) in metrics.items() if family not in per_link or int(labels[0]) < links]
 
 
 def _request(board: Board) -> Any:
@@ -161,10 +176,11 @@ def _values(found: dict[int, float], metrics: dict[int, Metric]) -> Iterable[Val
         yield Value(family, labels, min(1.0, amount * factor) if factor == PERCENT else amount * factor)
 
 
-def _close(kept: dict[str, object]) -> None:
-    sampler = kept.pop("gpm", None)
+def _close(kept: dict[str, object], slot: str) -> None:
+    sampler = kept.pop(slot, None)
     if isinstance(sampler, Sampler):
         sampler.close()
 
 
 GROUPS.register("gpm")(Gpm())
+GROUPS.register("gpm_parts")(GpmParts())

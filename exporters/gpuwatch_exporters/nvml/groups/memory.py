@@ -36,7 +36,9 @@ class Memory(Group):
 
 
 def _memory(who: Board | Instance) -> Iterator[Value]:
-    told = who.ask(nv.nvmlDeviceGetMemoryInfo, nv.nvmlMemory_v2) or who.ask(nv.nvmlDeviceGetMemoryInfo)
+    told = who.ask(nv.nvmlDeviceGetMemoryInfo, nv.nvmlMemory_v2)
+    if told is None and (nv.nvmlDeviceGetMemoryInfo, (nv.nvmlMemory_v2,)) in who.calls.unsupported:
+        told = who.ask(nv.nvmlDeviceGetMemoryInfo)  # not after a mere failure: it counts what is reserved as used
     if told is None or not told.total:
         return
     parts = ((of.TOTAL, told.total), (of.USED, told.used), (of.FREE, told.free))

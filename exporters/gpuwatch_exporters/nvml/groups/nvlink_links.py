@@ -69,6 +69,7 @@ _REMOTES = {
 class NvLinkLinks(Group):
     help = "errors, traffic, speed and other end of each NVLink"
     cadence = "slow"
+    detail = True
 
     def read(self, board: Board) -> Iterable[Value]:
         for link in range(link_count(board)):
@@ -80,6 +81,7 @@ class NvLinkLinks(Group):
 class NvLinkFec(Group):
     help = "what error correction had to mend on the NVLinks (Blackwell and later)"
     cadence = "slow"
+    detail = True
 
     def read(self, board: Board) -> Iterable[Value]:
         count = link_count(board)

@@ -9,12 +9,12 @@ import pynvml as nv
 import pytest
 from gpuwatch_exporters.nvml import gpm
 from gpuwatch_exporters.nvml.group import Board, Instance
-from gpuwatch_exporters.nvml.groups.gpm import BOARD_METRICS, INSTANCE_METRICS, Gpm
+from gpuwatch_exporters.nvml.groups.gpm import BOARD_METRICS, INSTANCE_METRICS, Gpm, GpmParts
 
 from tests.exporters.nvml.scripted.library import Scripted, read, told
 
 SM, TENSOR, PCIE = nv.NVML_GPM_METRIC_SM_UTIL, nv.NVML_GPM_METRIC_ANY_TENSOR_UTIL, nv.NVML_GPM_METRIC_PCIE_TX_PER_SEC
-GROUP = Gpm()
+GROUP, PARTS = Gpm(), GpmParts()
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,7 @@ def board(library: Scripted) -> Iterator[Board]:
     board = library.board()
     yield board
     GROUP.close(board)
+    PARTS.close(board)
     assert library.library.sc_samples_alive() == 0
 
 
@@ -52,7 +53,10 @@ def test_everything_that_the_library_can_tell_has_a_name_of_its_own(library: Scr
         library.library.sc_link(0, link, 1, 2)
     for id_ in BOARD_METRICS:
         library.metric(id_, 50)
-    values = second(board)
+    assert told(read(PARTS, board)) == {}
+    whole, parts = second(board), told(read(PARTS, board))
+    assert not whole.keys() & parts.keys()
+    values = {**whole, **parts}
     assert len(values) > 90
     assert all(number == 0.5 for (name, *_), number in values.items() if name.endswith("_ratio"))
     assert values["nvlink_link_receive_bytes_per_second", "17"] == 50 * 1024 * 1024

@@ -30,7 +30,7 @@ def listen(where: Listen) -> socket.socket:
     told = "no such host" if last is None else last.strerror or str(last)
     raise GpuwatchError(
         f"cannot listen on {where.told()}: {told}",
-        todo="name another address with --listen, for example --listen :9438",
+        todo="name another address with --listen, for example --listen :9439",
         code="listen",
     )
 

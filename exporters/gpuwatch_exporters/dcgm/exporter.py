@@ -45,7 +45,7 @@ class DcgmExporter(Exporter):
         return replace(frame, values=(*frame.values, *values), workloads=workloads)
 
     def notes(self) -> list[str]:
-        return list(self._notes)
+        return [*self._notes, *self._holders.notes()]
 
     def actions(self) -> Mapping[str, Callable[[], str]]:
         return {"release": self._release, "resume": self._resume}

@@ -45,6 +45,7 @@ class Background(Generic[Work, Result]):
         self._reason = "waiting"
         self._fresh = False  # the look under way began in this cycle: only then is it waited for
         self._thread: threading.Thread | None = None
+        self._note = ""
         self._failures: Counter[str] = Counter()
 
     def ask(self, work: Work, now: float) -> None:
@@ -84,6 +85,10 @@ class Background(Generic[Work, Result]):
         with self._lock:
             return dict(self._failures)
 
+    def note(self) -> str:
+        """What somebody should do so that the source can tell; "" for nothing."""
+        return f"holders from {self.name}: {self._note}" if self._note else ""
+
     def close(self) -> None:
         """Ends the thread; one that hangs in a look is left to the end of the process."""
         with self._lock:
@@ -115,8 +120,13 @@ class Background(Generic[Work, Result]):
     def _one(self, work: Work) -> tuple[Result | None, str, bool]:
         """(result or None, reason, whether the result before is kept)."""
         try:
-            return self._look(work), "", True
+            result = self._look(work)
+            self._note = ""
+            return result, "", True
         except SourceOffError as err:
+            if err.told and err.told != self._note:
+                log.warning("holders from %s: %s", self.name, err.told)
+            self._note = err.told
             return None, err.reason, False
         except LookError as err:
             reason, told = err.reason, str(err)

@@ -70,11 +70,17 @@ class Holders:
             for name in (*self._claims, PROCESS)
         }
 
+    def notes(self) -> list[str]:
+        """What somebody should do so that a source can tell, as sentences for people."""
+        return [note for each in self._everyone() if (note := each.note())]
+
     def close(self) -> None:
         """Ends the threads; waits for none that hangs."""
-        everyone: tuple[Background[Any, Any], ...] = (*self._claims.values(), self._processes)
-        for source in everyone:
+        for source in self._everyone():
             source.close()
+
+    def _everyone(self) -> tuple[Background[Any, Any], ...]:
+        return (*self._claims.values(), self._processes)
 
     @staticmethod
     def _background(name: str, settings: HolderSettings) -> Background[Frame, Told]:
@@ -103,8 +109,7 @@ class Holders:
         return [Value(of.SOURCE_UP, (source,), 1), Value(of.AGE, (source,), age)]
 
     def _failures(self) -> Iterator[Value]:
-        everyone: tuple[Background[Any, Any], ...] = (*self._claims.values(), self._processes)
-        for source in everyone:
+        for source in self._everyone():
             for reason, times in sorted(source.failures().items()):
                 yield Value(of.FAILURES, (source.name, reason), times)
 

@@ -42,11 +42,14 @@ class Told:
 
 
 class SourceOffError(Exception):
-    """The source is not there (no socket, no Slurm): nothing failed, and what it told before no longer holds."""
+    """The source is not there (no socket, no Slurm): nothing failed, and what it told before no longer holds.
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    told: what somebody should do about it; "" where nobody need do anything.
+    """
+
+    def __init__(self, reason: str, told: str = "") -> None:
+        super().__init__(told or reason)
+        self.reason, self.told = reason, told
 
 
 class LookError(Exception):

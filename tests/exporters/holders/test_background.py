@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import pytest
 from gpuwatch_exporters.holders.background import Background
 from gpuwatch_exporters.holders.holding import Holding, LookError, SourceOffError, Told
 
@@ -87,6 +88,20 @@ def test_a_source_that_went_holds_nothing_any_more() -> None:
     source.does = raising(SourceOffError("no_socket"))
     assert cycle(background, 110) == (None, None, "no_socket")
     assert background.failures() == {}
+    background.close()
+
+
+def test_what_somebody_should_do_is_logged_once_and_noted_until_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
+    source = Source()
+    background = made(source)
+    source.does = raising(SourceOffError("not_installed", "install it"))
+    assert [cycle(background, now) for now in (100, 110)] == [(None, None, "not_installed")] * 2
+    assert [each.getMessage() for each in caplog.records] == [f"holders from {background.name}: install it"]
+    assert background.note() == f"holders from {background.name}: install it"
+    assert background.failures() == {}
+    source.does = raising(SourceOffError("no_socket"))
+    cycle(background, 120)
+    assert background.note() == ""
     background.close()
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from gpuwatch_exporters.holders.holding import LookError, SourceOffError
-from gpuwatch_exporters.holders.podresources.hpack import HeaderError, status
-from gpuwatch_exporters.holders.podresources.http2 import call
+from gpuwatch_exporters.holders.podresources.call import call
 
 from tests.exporters.holders.trees import ordinary_user
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6, 7, 9
 END_STREAM, END_HEADERS, PADDED, PRIORITY = 1, 4, 8, 32
 METHOD = "/v1.PodResourcesLister/List"
-OK_STATUS = b"\x00\x0bgrpc-status\x010"
+STATUS = b"\x00\x0bgrpc-status"
+OK_STATUS = STATUS + b"\x010"
 HELLO = b"\x00\x00\x00\x00\x05hello"
 
 
@@ -108,6 +110,8 @@ def test_an_answer(tmp_path: Path, parts: tuple[bytes, ...]) -> None:
         pytest.param((GREETING, frame(GOAWAY, 0, 0, bytes(8))), "unavailable", id="goes away"),
         pytest.param((START, frame(DATA, 0, 1, HELLO)), "unavailable", id="cut off"),
         pytest.param((b"HTTP/1.1 400 Bad Request\r\n\r\n",), "bad_answer", id="another protocol"),
+        pytest.param((frame(SETTINGS, 0, 0, b"?"),), "bad_answer", id="broken settings"),
+        pytest.param((), "unavailable", id="closed without a word"),
         pytest.param((START, TRAILER), "bad_answer", id="no message"),
         pytest.param((START, frame(DATA, END_STREAM, 1, HELLO[:-1])), "bad_answer", id="half a message"),
         pytest.param((START, frame(DATA, END_STREAM, 1, b"\x01" + HELLO[1:])), "bad_answer", id="compressed"),
@@ -159,22 +163,43 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "expected"),
+    ("block", "reason"),
     [
-        (b"\x20\x88" + OK_STATUS, 0),  # a new table size, then :status 200 by number
-        (b"\x40\x0bgrpc-status\x0212", 12),
-        (b"\x10\x88" + bytes.fromhex("9acac8b21234da8f") + b"\x018", 8),  # the name in Huffman's code, as Go writes it
-        (b"\x5f\x10application/grpc" + OK_STATUS, 0),  # name 31 by number
-        (b"\x0f\x10\x10application/grpc" + OK_STATUS, 0),  # the number in two bytes
-        (b"\x88", None),
-        (b"", None),
-        (b"\x00\x0bgrpc-status\x82\x08\x9f", None),  # an encoder that writes digits longer than they are
+        (b"\x20" + STATUS + b"\x0213", "internal"),  # a new size of the header table first
+        (b"\x40\x0bgrpc-status\x0212", "unimplemented"),  # to be remembered
+        (b"\x10\x88" + bytes.fromhex("9acac8b21234da8f") + b"\x018", "exhausted"),  # Huffman's code, as Go writes it
+        (b"\x5f\x10application/grpc" + STATUS + b"\x0216", "unauthenticated"),  # after a name by number
+        (b"\x0f\x10\x10application/grpc" + STATUS + b"\x015", "not_found"),  # after a number in two bytes
+        (STATUS + b"\x82\x08\x9f", "status_129"),  # digits in Huffman's code
+        (STATUS + b"\x0242", "status_42"),
     ],
 )
-def test_the_status_of_a_header_block(block: bytes, expected: int | None) -> None:
-    assert status(block) == expected
+def test_the_status_however_its_header_is_written(tmp_path: Path, block: bytes, reason: str) -> None:
+    assert refused(tmp_path / "s", START, frame(HEADERS, END_STREAM | END_HEADERS, 1, block)) == reason
+    short = frame(HEADERS, END_STREAM | END_HEADERS, 1, b"\x88" + block.removeprefix(b"\x20"))  # headers alone
+    assert refused(tmp_path / "t", GREETING, short) == reason
 
 
-def test_a_header_block_that_is_cut_off() -> None:
-    with pytest.raises(HeaderError):
-        status(b"\x0f\xff\xff")
+@pytest.mark.server
+def test_h2_is_imported_for_a_kubelet_alone_and_its_absence_is_told(tmp_path: Path) -> None:
+    code = f"""
+import sys
+from gpuwatch_exporters.holders.holding import LookError, SourceOffError
+from gpuwatch_exporters.holders.podresources.call import call
+for path in ("none", "s"):
+    for without in (False, True):
+        if without:
+            sys.modules["h2"] = None
+        try:
+            call({str(tmp_path)!r} + "/" + path, "{METHOD}", 5, 1000)
+        except (SourceOffError, LookError) as err:
+            print(path, err.reason, err)
+        if path == "none":
+            print(any(each.split(".")[0] == "h2" for each, made in sys.modules.items() if made))
+"""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        server.listen()
+        said = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True).stdout
+    told = "s not_installed a kubelet is here, and h2 is not installed: pip install 'gpuwatch-stack[exporter]'"
+    assert said.splitlines() == ["none no_socket no_socket", "False"] * 2 + [told] * 2

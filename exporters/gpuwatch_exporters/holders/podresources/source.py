@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpuwatch_exporters.device.frame import Frame
 from gpuwatch_exporters.holders.holding import Told
-from gpuwatch_exporters.holders.podresources.http2 import call
+from gpuwatch_exporters.holders.podresources.call import call
 from gpuwatch_exporters.holders.podresources.pods import holdings
 
 LIST = "/v1.PodResourcesLister/List"
@@ -20,5 +20,8 @@ class PodResources:
         self._socket, self._seconds = socket, seconds
 
     def look(self, frame: Frame) -> Told:
-        """Every container that holds a GPU, whatever the frame. Raises SourceOffError no_socket, LookError."""
+        """Every container that holds a GPU, whatever the frame.
+
+        Raises SourceOffError no_socket or not_installed, LookError.
+        """
         return Told(holdings(call(str(self._socket), LIST, self._seconds, MAX_BYTES)))

@@ -28,12 +28,13 @@ _NO_PID = (0, 0xFFFFFFFF)
 @dataclass(frozen=True, slots=True)
 class Listed:
     """counts: processes by kind, for the lists that could be read. memory: pid -> bytes, None where it is not told.
-    kinds: pid -> kind. stale: ids that are not there; None when no list could be read."""
+    kinds: pid -> kind. stale: ids that are not there; None when a list failed now, or none could be read."""
 
     counts: dict[str, int]
     memory: dict[int, int | None]
     kinds: dict[int, str]
     stale: int | None
+    whole: bool  # no list failed now; one that this driver does not have is no failure
 
 
 def listed(device: Board | Instance, procfs: Path) -> Listed:
@@ -42,11 +43,13 @@ def listed(device: Board | Instance, procfs: Path) -> Listed:
     memory: dict[int, int | None] = {}
     kinds: dict[int, str] = {}
     alive: dict[int, bool] = {}
+    whole = True
     for kind, newer, older in LISTS:
-        told = device.ask(newer)
+        asked, told = newer, device.ask(newer)
         if told is None and device.calls.unsupported.get((newer, ())) == "driver_too_old":
-            told = device.ask(older)
+            asked, told = older, device.ask(older)
         if told is None:
+            whole = whole and (asked, ()) in device.calls.unsupported
             continue
         here = {each.pid: each.usedGpuMemory for each in told if each.pid not in _NO_PID}
         for pid in here:
@@ -57,7 +60,8 @@ def listed(device: Board | Instance, procfs: Path) -> Listed:
             if alive[pid]:
                 kinds.setdefault(pid, kind)
                 memory[pid] = _larger(memory.get(pid), amount)
-    return Listed(counts, memory, kinds, sum(not each for each in alive.values()) if counts else None)
+    stale = sum(not each for each in alive.values()) if counts and whole else None
+    return Listed(counts, memory, kinds, stale, whole)
 
 
 def name_of(pid: int, procfs: Path) -> str:

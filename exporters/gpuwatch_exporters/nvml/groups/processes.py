@@ -38,7 +38,7 @@ class Processes(Group):
         if told.stale is not None:
             yield Value(of.STALE, (), told.stale)
         amounts = [amount for amount in told.memory.values() if amount is not None]
-        if told.counts and len(amounts) == len(told.memory):
+        if told.counts and told.whole and len(amounts) == len(told.memory):
             yield Value(of.MEMORY, (), sum(amounts))
         yield from self._largest(told)
 

@@ -39,7 +39,8 @@ def series(frame: Frame) -> Iterator[tuple[str, Iterable[Value]]]:
             yield text, (_instance_info(instance), *instance.values, *_held(held, device, instance.id))
 
 
-@lru_cache(maxsize=4096)
+# Sizes: 16 devices of 7 instances, and twice the label sets of such a node. What MIG and pods leave behind is soon out.
+@lru_cache(maxsize=512)
 def identity_text(node: str, who: Identity, instance: str | None = None) -> str:
     """The identity labels as text: node, gpu, uuid, and gpu_instance for a MIG instance."""
     pairs = [("node", node), ("gpu", "" if who.index is None else str(who.index)), ("uuid", who.uuid)]
@@ -89,11 +90,11 @@ def _add(blocks: Blocks, scope: str, values: Iterable[Value]) -> None:
         lines.append(f"{each.name}{{{scope}{own}}} {exact(amount)}\n")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _own(each: Family, texts: tuple[str, ...]) -> str:
     return labels(zip(each.labels, texts, strict=True))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _head(each: Family) -> str:
     return family(each.name, each.kind, each.help)

@@ -1,6 +1,6 @@
 """What the exporter tells of its own work on the devices: sources, features, failures."""
 
-from gpuwatch_exporters.device.family import counter, gauge, node_counter, node_gauge
+from gpuwatch_exporters.device.family import gauge, node_counter, node_gauge
 
 COLLECTING = node_gauge("gpuwatch_exporter_collecting", "0 while the devices are released on request, 1 otherwise.")
 NVML_AVAILABLE = node_gauge(

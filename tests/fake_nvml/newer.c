@@ -31,7 +31,7 @@ static void power_field(G* p, FV* f) {
 }
 
 /* Throttling is counted while its bit is set: a tenth of the time since the start stands for it. */
-static ull throttled(G* p, ull bit) { return p->throttle & bit ? now() / 10 : 0; }
+static ull throttled(G* p, ull bit) { return p->throttle & bit ? moment() / 10 : 0; }
 
 static void link_field(G* p, FV* f) {
   if (!is_blackwell()) {
@@ -53,7 +53,9 @@ static void link_field(G* p, FV* f) {
 }
 
 void newer_field(G* p, FV* f) {
-  switch (f->id) {
+  u id = f->id;
+  if (is_old_numbering() && id >= 251 && id <= 273) id = id <= 255 ? id + 18 : id - 5;
+  switch (id) {
     case 185:
     case 186:
       power_field(p, f);
@@ -112,16 +114,15 @@ void newer_field(G* p, FV* f) {
     default:
       break;
   }
-  if (f->id >= 173 && f->id <= 183) {
+  if (id >= 173 && id <= 183) {
     whole(f, 0);
     return;
   }
-  if (f->id == 164 || (f->id >= 201 && f->id <= 222) || (f->id >= 235 && f->id <= 250) ||
-      (f->id >= 293 && f->id <= 295)) {
+  if (id == 164 || (id >= 201 && id <= 222) || (id >= 235 && id <= 250) || (id >= 293 && id <= 295)) {
     link_field(p, f);
     return;
   }
-  if (is_blackwell()) switch (f->id) {
+  if (is_blackwell()) switch (id) {
       case 251:
         whole(f, 1);
         return;
@@ -140,7 +141,7 @@ void newer_field(G* p, FV* f) {
       default:
         break;
     }
-  if (has_cpu_link()) switch (f->id) {
+  if (has_cpu_link()) switch (id) {
       case 170:
         whole(f, 10);
         return;
@@ -180,11 +181,13 @@ R nvmlDeviceGetGspFirmwareVersion(Dev* d, char* b) {
   R name(Dev* d, T* o) {        \
     PHYS(d);                    \
     S(d);                       \
-    *o = (amount);              \
+    *o = TOLD(0, amount);       \
     return OK;                  \
   }
 NUMBER(nvmlDeviceGetGpuMaxPcieLinkGeneration, u, 5)
+#ifndef OLD_DRIVER
 NUMBER(nvmlDeviceGetSupportedClocksEventReasons, ull, 0x1ff)
+#endif
 NUMBER(nvmlDeviceGetAccountingMode, u, 0)
 NUMBER(nvmlDeviceGetVirtualizationMode, u, 0)
 R nvmlDeviceGetNumaNodeId(Dev* d, int* o) {
@@ -212,30 +215,34 @@ R nvmlDeviceGetMaxCustomerBoostClock(Dev* d, u domain, u* o) {
 }
 R nvmlDeviceGetPowerManagementLimitConstraints(Dev* d, u* low, u* high) {
   PHYS(d);
-  *low = 200000;
-  *high = 700000;
+  *low = TOLD(0, 200000);
+  *high = TOLD(1, 700000);
   return OK;
 }
+#ifndef OLD_DRIVER
 R nvmlDeviceGetJpgUtilization(Dev* d, u* share, u* period) {
   PHYS(d);
-  *share = 0;
-  *period = 167000;
+  *share = TOLD(0, 0);
+  *period = TOLD(1, 167000);
   return OK;
 }
 R nvmlDeviceGetOfaUtilization(Dev* d, u* share, u* period) {
   PHYS(d);
-  *share = 0;
-  *period = 167000;
+  *share = TOLD(0, 0);
+  *period = TOLD(1, 167000);
   return OK;
 }
+#endif
 R nvmlDeviceGetEncoderStats(Dev* d, ull* count, ull* fps, ull* latency) {
   PHYS(d);
-  *count = *fps = *latency = 0;
+  *count = TOLD(0, 0);
+  *fps = TOLD(1, 0);
+  *latency = TOLD(2, 0);
   return OK;
 }
 R nvmlDeviceGetFBCStats(Dev* d, u* o) {
   PHYS(d);
-  o[0] = o[1] = o[2] = 0;
+  for (int k = 0; k < 3; k++) o[k] = TOLD(k, 0);
   return OK;
 }
 R nvmlDeviceGetRowRemapperHistogram(Dev* d, u* o) {
@@ -261,10 +268,11 @@ R nvmlDeviceGetActiveVgpus(Dev* d, u* n, u* o) {
 }
 R nvmlDeviceGetNumFans(Dev* d, u* o) {
   PHYS(d);
-  *o = 0;
+  *o = TOLD(0, 0);
   return OK;
 }
 
+#ifndef OLD_DRIVER
 /* Structs that begin with their version: a wrong one is refused, as the library does. */
 #define VERSIONED(d, o, version)            \
   do {                                      \
@@ -274,22 +282,23 @@ R nvmlDeviceGetNumFans(Dev* d, u* o) {
 R nvmlDeviceGetMarginTemperature(Dev* d, int* o) {
   VERSIONED(d, o, 0x1000008);
   S(d);
-  o[1] = 87 - (int)p->temp;
+  o[1] = (int)TOLD(0, 87 - (int)p->temp);
   return OK;
 }
 R nvmlDeviceGetRepairStatus(Dev* d, u* o) {
   VERSIONED(d, o, 0x100000C);
-  o[1] = o[2] = 0;
+  o[1] = TOLD(0, 0);
+  o[2] = TOLD(1, 0);
   return OK;
 }
 R nvmlDeviceGetUnrepairableMemoryFlag_v1(Dev* d, u* o) {
   PHYS(d);
-  o[1] = 0;
+  o[1] = TOLD(0, 0);
   return OK;
 }
 R nvmlDeviceGetAddressingMode(Dev* d, u* o) {
   VERSIONED(d, o, 0x1000008);
-  o[1] = has_cpu_link() ? 2 : 1;
+  o[1] = TOLD(0, has_cpu_link() ? 2 : 1);
   return OK;
 }
 R nvmlDeviceGetDramEncryptionMode(Dev* d, u* current, u* pending) {
@@ -330,10 +339,11 @@ R nvmlDeviceGetGpuFabricInfoV(Dev* d, u* o) {
   if (*o != 0x2000024 && *o != 0x3000028) return VERS;
   int third = *o == 0x3000028;
   memset(o + 1, 0x11, 16);
-  o[5] = OK;
-  o[6] = 1;                            /* status, clique */
-  ((unsigned char*)(o + 7))[0] = 3;    /* state: completed */
-  o[8] = 2 | 2 << 2 | 2 << 4 | 2 << 6; /* nothing degraded, recovering, unhealthy or timed out */
+  o[5] = TOLD(0, OK);
+  o[6] = TOLD(1, 1);                            /* status, clique */
+  ((unsigned char*)(o + 7))[0] = TOLD(2, 3);    /* state: completed */
+  o[8] = TOLD(3, 2 | 2 << 2 | 2 << 4 | 2 << 6); /* nothing degraded, recovering, unhealthy or timed out */
   if (third) ((unsigned char*)(o + 9))[0] = 1;
   return OK;
 }
+#endif

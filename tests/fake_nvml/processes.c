@@ -12,11 +12,11 @@ typedef struct {
   ull mem;
   u gi, ci;
 } Proc;
-static R procs(Dev* d, u* n, Proc* o) {
+static R procs(Dev* d, char kind, u* n, Proc* o) {
   S(d);
   u k = 0;
   for (u i = 0; i < p->nproc; i++) {
-    if (d->kind == 'M' && p->pgi[i] != d->gi) continue;
+    if (p->pkind[i] != kind || (d->kind == 'M' && p->pgi[i] != d->gi)) continue;
     if (o && k < *n) o[k] = (Proc){p->pid[i], p->pmem[i], p->pgi[i], p->pgi[i] < 0 ? ~0u : 0};
     k++;
   }
@@ -24,32 +24,18 @@ static R procs(Dev* d, u* n, Proc* o) {
   *n = k;
   return r;
 }
-R nvmlDeviceGetComputeRunningProcesses_v3(Dev* d, u* n, Proc* o) {
-  P(d);
-  return procs(d, n, o);
-}
-R nvmlDeviceGetComputeRunningProcesses_v2(Dev* d, u* n, Proc* o) {
-  P(d);
-  return procs(d, n, o);
-}
-R nvmlDeviceGetGraphicsRunningProcesses_v3(Dev* d, u* n, Proc* o) {
-  P(d);
-  (void)o;
-  *n = 0;
-  return OK;
-}
-R nvmlDeviceGetGraphicsRunningProcesses_v2(Dev* d, u* n, Proc* o) {
-  P(d);
-  (void)o;
-  *n = 0;
-  return OK;
-}
-R nvmlDeviceGetMPSComputeRunningProcesses_v3(Dev* d, u* n, Proc* o) {
-  P(d);
-  (void)o;
-  *n = 0;
-  return OK;
-}
+#define LIST(name, kind)          \
+  R name(Dev* d, u* n, Proc* o) { \
+    P(d);                         \
+    return procs(d, kind, n, o);  \
+  }
+LIST(nvmlDeviceGetComputeRunningProcesses_v2, 'c')
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, 'g')
+#ifndef OLD_DRIVER
+LIST(nvmlDeviceGetComputeRunningProcesses_v3, 'c')
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, 'g')
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, 'm')
+#endif
 typedef struct {
   u pid;
   ull ts;

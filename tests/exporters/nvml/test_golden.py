@@ -17,6 +17,7 @@ import pytest
 from gpuwatch_exporters.holders import HolderSettings
 from gpuwatch_exporters.nvml.exporter import NvmlExporter
 from gpuwatch_exporters.nvml.gpm import SHORTEST_SECONDS
+from gpuwatch_exporters.nvml.group import GROUPS
 from gpuwatch_exporters.nvml.settings import Settings
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -28,7 +29,8 @@ from tests.fake_nvml.harness import FakeNvml
 
 GOLDEN = Path(__file__).parent / "golden"
 GPUS = 2
-DETAILS = frozenset({"ecc_locations", "nvlink_links", "gpm"})  # many lines: in one situation alone
+# Many lines: in one situation alone.
+DETAILS = frozenset({"gpm", *(name for name, group in GROUPS.items() if group.detail)})
 _OF_THE_MOMENT = (
     r"gpuwatch_(?:\w+_seconds|\w+_bytes_total|gpu_energy_joules_total)|DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 )

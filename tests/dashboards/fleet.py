@@ -67,7 +67,7 @@ def dcgm_page(host: str, gpus: int = 4) -> str:
         "POWER_USAGE" if old else "BOARD_POWER_WATTS": watts,
         "ENFORCED_POWER_LIMIT" if old else "BOARD_POWER_LIMIT_ENFORCED_WATTS": 700,
         "GPU_TEMP" if old else "GPU_TEMP_CELSIUS": degrees,
-        "SLOWDOWN_TEMP" if old else "SLOWDOWN_TEMP_CELSIUS": 87,
+        "SLOWDOWN_TEMP" if old else "GPU_TEMP_SLOWDOWN_CELSIUS": 87,
     }
     lines = []
     for name, value in rows.items():

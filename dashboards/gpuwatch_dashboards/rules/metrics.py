@@ -57,12 +57,13 @@ TEMPERATURE = (
 )
 SLOWDOWN = (
     Spelling("DCGM_FI_DEV_SLOWDOWN_TEMP", 1, 200),
-    Spelling("DCGM_FI_DEV_SLOWDOWN_TEMP_CELSIUS", 1, 200),
+    Spelling("DCGM_FI_DEV_GPU_TEMP_SLOWDOWN_CELSIUS", 1, 200),
 )
 NVLINK = (
-    # Typed as a counter by the exporter, yet it is a rate in MB/s and falls: never inside rate().
+    # The first two are one field, renamed: a rate in MB/s that falls, though typed as a counter. Never inside rate().
     Spelling("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", 1e6, 1e8),
-    Spelling("DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL", 1, 1e14),
+    Spelling("DCGM_FI_DEV_NVLINK_THROUGHPUT_TOTAL", 1e6, 1e8),
+    Spelling("DCGM_FI_DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND", 1, 1e14),
 )
 
 ALL = (

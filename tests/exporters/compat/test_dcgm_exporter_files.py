@@ -15,8 +15,6 @@ FOLDER = ROOT / "deploy" / "dcgm-exporter"
 OLD, NEW = FOLDER / "counters.csv", FOLDER / "counters-4.9.csv"
 LISTS = pytest.mark.parametrize("path", [OLD, NEW], ids=["up to 4.8", "since 4.9"])
 NAME = re.compile(r"DCGM_(FI_DEV|FI_PROF|EXP)_[A-Z0-9_]+")
-# Read by a rule, and under this name in no release of DCGM: GPU_TEMP_SLOWDOWN_CELSIUS is what its header has.
-IN_NO_RELEASE = {"DCGM_FI_DEV_SLOWDOWN_TEMP_CELSIUS"}
 # Computed by the exporter itself, named alike in both generations.
 OF_THE_EXPORTER = re.compile(r"DCGM_EXP_")
 
@@ -56,7 +54,7 @@ def test_everything_that_the_reader_knows_is_in_one_of_the_lists() -> None:
 def test_everything_that_a_rule_reads_is_in_one_of_the_lists() -> None:
     wanted = read_by_rules()
     assert len(wanted) > 20
-    assert wanted - names(OLD) - names(NEW) - IN_NO_RELEASE == set()
+    assert wanted - names(OLD) - names(NEW) == set()
 
 
 @LISTS

@@ -76,15 +76,16 @@ ull now(void);
 ull moment(void); /* nanoseconds since the library was loaded, or what the state says: counters depend on it alone */
 R pre(Dev* d, const char* fn);      /* counts the call, reads the state again, sleeps, hangs, and answers faults */
 R str(char* b, u n, const char* s); /* copies a text, or says that the buffer is too small */
-int profile_named(const char* name, u* slices, ull* mib, u* id); /* whether there is such a profile */
-R told_metric(int gpu, u id, double* value);                     /* the same of one of the chip's counters */
+int profile_named(const char* product, const char* name, u* slices, ull* mib,
+                  u* id);                    /* whether there is such a profile */
+R told_metric(int gpu, u id, double* value); /* the same of one of the chip's counters */
 ull answer(Dev* d, const char* symbol, int place,
            ull otherwise);    /* a number of a call's answer, if the state says it */
 R told_field(int gpu, FV* f); /* what the state says of the field; -1 where it says nothing */
 int is_old_numbering(void);   /* a driver that has some fields by other numbers */
 int is_blackwell(void);       /* by the product's name */
 int has_cpu_link(void);
-void newer_field(G* p, FV* f); /* fields that fake_nvml.c does not know; NOT_SUPPORTED where nobody does */
+void newer_field(G* p, FV* f); /* fields that fields.c does not know; NOT_SUPPORTED where nobody does */
 /* Number `place` of the answer: what the state says, else this. */
 #define TOLD(place, otherwise) answer((Dev*)d, __func__, place, (ull)(otherwise))
 #define P(d)                         \

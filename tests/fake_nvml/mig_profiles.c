@@ -20,14 +20,14 @@ static const Profile profiles[] = {
 #define PROFILES (sizeof profiles / sizeof *profiles)
 
 /* GB in a profile's name by its size in slices. */
-static u named_gb(u size) {
+static u named_gb(const char* product, u size) {
   static const struct {
     const char* model;
     u one, two, four, eight;
   } sizes[] = {{"B200", 23, 45, 90, 180}, {"H200", 18, 35, 71, 141}, {"A100-SXM4-40GB", 5, 10, 20, 40}};
   u one = 10, two = 20, four = 40, eight = 80;
   for (u k = 0; k < sizeof sizes / sizeof *sizes; k++)
-    if (strstr(model, sizes[k].model)) {
+    if (strstr(product, sizes[k].model)) {
       one = sizes[k].one;
       two = sizes[k].two;
       four = sizes[k].four;
@@ -36,22 +36,22 @@ static u named_gb(u size) {
   return size == 1 ? one : size == 2 ? two : size == 4 ? four : eight;
 }
 
-static ull memory_mib(const Profile* p) {
+static ull memory_mib(const char* product, const Profile* p) {
   static const ull h100[] = {0, 9856, 20096, 0, 40448, 0, 0, 0, 81153};
-  return named_gb(8) == 80 ? h100[p->size] : named_gb(p->size) * 1000ull;
+  return named_gb(product, 8) == 80 ? h100[p->size] : named_gb(product, p->size) * 1000ull;
 }
 
-static void name_of(const Profile* p, char* into) {
-  sprintf(into, "%ug.%ugb%s", p->slices, named_gb(p->size), p->suffix);
+static void name_of(const char* product, const Profile* p, char* into) {
+  sprintf(into, "%ug.%ugb%s", p->slices, named_gb(product, p->size), p->suffix);
 }
 
-int profile_named(const char* name, u* slices, ull* mib, u* id) {
+int profile_named(const char* product, const char* name, u* slices, ull* mib, u* id) {
   char mine[32];
   for (u k = 0; k < PROFILES; k++) {
-    name_of(&profiles[k], mine);
+    name_of(product, &profiles[k], mine);
     if (strcasecmp(mine, name)) continue;
     *slices = profiles[k].slices;
-    *mib = memory_mib(&profiles[k]);
+    *mib = memory_mib(product, &profiles[k]);
     *id = profiles[k].id;
     return 1;
   }
@@ -63,7 +63,7 @@ static const Profile* profile_of(const Dev* m) {
   const Profile* best = &profiles[0];
   long long least = 1ll << 60;
   for (u k = 0; k < PROFILES; k++) {
-    long long off = (long long)memory_mib(&profiles[k]) - (long long)(m->mem >> 20);
+    long long off = (long long)memory_mib(model, &profiles[k]) - (long long)(m->mem >> 20);
     if (m->profile ? profiles[k].id + 1 == m->profile : profiles[k].slices == m->slices && llabs(off) < least) {
       best = &profiles[k];
       least = llabs(off);
@@ -128,7 +128,8 @@ R nvmlDeviceGetGpuInstanceProfileInfo(Dev* d, u kind, Info* o) {
   for (u k = 0; k < PROFILES; k++) {
     const Profile* p = &profiles[k];
     if (p->kind != kind) continue;
-    *o = (Info){p->id, 0, p->slices, p->most, 16 * p->slices, p->slices, p->slices, 0, p->slices, 0, memory_mib(p)};
+    *o = (Info){p->id,     0, p->slices, p->most, 16 * p->slices,      p->slices,
+                p->slices, 0, p->slices, 0,       memory_mib(model, p)};
     return OK;
   }
   return NOTSUP;
@@ -138,9 +139,10 @@ R nvmlDeviceGetGpuInstanceProfileInfo(Dev* d, u kind, Info* o) {
 static R named(const Profile* p, NamedInfo* o) {
   if (o->version >> 24 != 2) return VERS;
   if (!p) return NOTSUP;
-  *o = (NamedInfo){o->version, p->id, 0,         p->slices, p->most,       16 * p->slices, p->slices,
-                   p->slices,  0,     p->slices, 0,         memory_mib(p), "MIG "};
-  name_of(p, o->name + 4);
+  *o = (NamedInfo){o->version, p->id,     0, p->slices, p->most, 16 * p->slices,
+                   p->slices,  p->slices, 0, p->slices, 0,       memory_mib(model, p),
+                   "MIG "};
+  name_of(model, p, o->name + 4);
   return OK;
 }
 R nvmlDeviceGetGpuInstanceProfileInfoV(Dev* d, u kind, NamedInfo* o) {

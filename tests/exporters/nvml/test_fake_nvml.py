@@ -55,6 +55,9 @@ def test_instances_lie_where_their_profiles_allow_and_none_on_another(fake_nvml:
 def test_profiles_of_an_empty_board(fake_nvml: FakeNvml, model: str, names: dict[str, int]) -> None:
     fake_nvml.write("0 mig_mode 1", model=model)
     assert free(nv.nvmlDeviceGetHandleByIndex(0)) == names
+    smallest = next(iter(names))
+    fake_nvml.write(f"model {model}", f"mig 0 {smallest}")
+    assert free(nv.nvmlDeviceGetHandleByIndex(0))[smallest] == 6
 
 
 def test_one_small_instance_at_the_edge_leaves_no_room_for_the_whole(fake_nvml: FakeNvml) -> None:
@@ -93,6 +96,7 @@ def test_a_call_that_hangs_goes_on_when_the_state_says_so_and_holds_up_no_other(
     fake_nvml.write("hang 0 nvmlDeviceGetPowerUsage")
     asking = threading.Thread(target=nv.nvmlDeviceGetPowerUsage, args=(hung,), daemon=True)
     asking.start()
+    asking.join(0.1)
     assert nv.nvmlDeviceGetPowerUsage(other) > 0
     assert asking.is_alive()
     fake_nvml.write()

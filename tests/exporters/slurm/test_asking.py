@@ -72,6 +72,10 @@ def _runs(pid: int) -> bool:
         ('echo \'{"jobs": [], "errors": [{"error": "no"}]}\'', "told_error"),
         (f'echo \'{{"jobs": [], "errors": [{{"error": "{UNREACHABLE}"}}]}}\'', "unreachable"),
         ("exec true", "not_json"),
+        ("echo '{[1]: 2}'", "not_json"),
+        ("printf '\\377\\376'", "not_json"),
+        ("echo '{\"jobs\": '; yes '[' | head -n 100000", "not_json"),
+        ('echo \'{"jobs": [], "errors": "all of it"}\'', "told_error"),
     ],
 )
 def test_a_call_that_fails_is_counted_by_reason_and_takes_its_own_values_only(
@@ -89,6 +93,15 @@ def test_a_call_that_fails_is_counted_by_reason_and_takes_its_own_values_only(
     assert ("gpus_installed" in page.names()) is not silent
     assert ("partition_up" in page.names()) is not silent
     assert any("jobs fail" in note for note in exporter.notes())
+
+
+@pytest.mark.parametrize("meta", ['"x"', "[1]", '{"plugin": [1], "slurm": 3}', '{"slurm": {"cluster": 7}}'])
+def test_meta_data_of_another_form_takes_no_values_with_it(meta: str, tmp_path: Path) -> None:
+    slurm_programs(tmp_path, "v0.0.42")
+    write(tmp_path, "squeue", f'echo \'{{"jobs": [], "meta": {meta}}}\'')
+    page = Page(exporter_of(tmp_path).cycle())
+    assert page.get("up") == 1
+    assert page.get("gpus_installed", gpu_type="h100") == 48
 
 
 def test_programs_that_are_not_installed(tmp_path: Path) -> None:
@@ -184,7 +197,8 @@ def test_calls_left_out_are_not_made(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_caller_filters_the_answers() -> None:
-    quiet = quiet_environment({"SQUEUE_STATES": "RUNNING", "SINFO_FORMAT": "%n", "SLURM_CONF": "/x", "PATH": "/bin"})
+    heard = {"SQUEUE_STATES": "RUNNING", "SINFO_FORMAT": "%n", "SLURM_TIME_FORMAT": "relative"}
+    quiet = quiet_environment({**heard, "SLURM_CONF": "/x", "PATH": "/bin"})
     assert quiet == {"SLURM_CONF": "/x", "PATH": "/bin", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
 
 

@@ -129,7 +129,53 @@ def test_slurmrestd_late_or_broken_or_gone(stub: str, tmp_path: Path) -> None:
     assert caught.value.code == "unreachable"
 
 
-@pytest.mark.parametrize("url", ["slurm:6820", "ftp://host", "http://", "http://ann:secret@host:6820"])
+def test_an_answer_that_stops_half_way_ends_at_the_deadline(tmp_path: Path) -> None:
+    def half(stub: Stub) -> None:
+        stub.send_response(200)
+        stub.send_header("Content-Length", "1000")
+        stub.end_headers()
+        time.sleep(0.3)
+        stub.wfile.write(b"{")
+        stub.wfile.flush()
+        time.sleep(1)
+
+    with serving(type("Half", (Stub,), {"do_GET": half, "seen": []})) as address:
+        began = time.monotonic()
+        with pytest.raises(CallError) as caught:
+            rest_of(f"http://{address}", tmp_path).ask("nodes", 0.5)
+        assert caught.value.code == "timeout"
+        assert time.monotonic() - began < 0.75
+
+
+def test_slurmrestd_below_a_path_of_a_proxy(tmp_path: Path) -> None:
+    def get(stub: Stub) -> None:
+        assert stub.path.startswith("/site/slurm-api/")
+        stub.path = stub.path.removeprefix("/site/slurm-api")
+        Stub.do_GET(stub)
+
+    with serving(type("Proxy", (Stub,), {"do_GET": get, "seen": []})) as address:
+        answer = rest_of(f"http://{address}/site/slurm-api/", tmp_path).ask("nodes", 5)
+        assert next(iter(answer.rows("nodes")))["name"] == "gpu001"
+
+
+@pytest.mark.parametrize("token", ["one\ntwo", "t\u00f6ken", "\u20ac"])
+def test_a_token_that_no_header_can_hold_is_told(token: str, stub: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(token)
+    with pytest.raises(CallError, match="is no token") as caught:
+        rest_of(stub, tmp_path).ask("nodes", 5)
+    assert caught.value.code == "not_allowed"
+    assert token not in str(caught.value.lines())
+    with pytest.raises(SettingsError, match="is no name"):
+        Rest(stub, user=token)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "slurm:6820", "ftp://host", "http://", "http://ann:secret@host:6820", "http://host:port", "http://host:99999",
+        "http://[::1", "unix:", "unix://host/path",
+    ],
+)  # fmt: skip
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(SettingsError) as caught:
         Rest(url)

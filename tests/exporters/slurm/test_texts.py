@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -133,6 +134,7 @@ def test_numbers_that_are_set_and_finite(held: Any, expected: float | None) -> N
 
 def test_fields_of_a_row() -> None:
     assert moment(0) is None
+    assert [number(each) for each in (math.nan, math.inf, 1e400, {"set": True, "number": math.nan})] == [None] * 4
     assert find({"a": {"b": 0}}, "x/y", "a/b") == 0
     assert find({"a": 1}, "a/b") is None
     assert words("IDLE+DRAIN") == words(["IDLE", "DRAIN"]) == ("idle", "drain")

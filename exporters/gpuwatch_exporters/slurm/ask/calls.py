@@ -67,7 +67,7 @@ class Call(Generic[T]):
         self.unknown.begin()
         try:
             out = list(self._records(answer.rows(self.name)))
-        except ValueError as err:
+        except (ValueError, RecursionError) as err:  # the latter for lists in lists without end
             raise CallError(f"{self.name}: the answer is no JSON: {err}", code="not_json") from err
         if errors := told_errors(answer.rest):
             raise CallError(f"{self.name}: {errors[0]}", code=told_reason(errors[0], "told_error"))

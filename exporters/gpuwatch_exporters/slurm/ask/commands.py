@@ -90,7 +90,8 @@ class _Lines:
 
 
 def quiet_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without what would filter or reshape the answers (SQUEUE_STATES, SINFO_FORMAT ...), and with lists of array
-    tasks of any length, which are cut short otherwise."""
-    kept = {name: held for name, held in environment.items() if not name.startswith(("SQUEUE_", "SINFO_", "SCONTROL_"))}
+    """Without what would filter or reshape the answers (SQUEUE_STATES, SINFO_FORMAT, SLURM_TIME_FORMAT ...), and with
+    lists of array tasks of any length, which are cut short otherwise."""
+    left_out = ("SQUEUE_", "SINFO_", "SCONTROL_", "SLURM_TIME_FORMAT")
+    kept = {name: held for name, held in environment.items() if not name.startswith(left_out)}
     return {**kept, "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}

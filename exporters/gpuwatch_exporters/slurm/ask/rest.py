@@ -10,7 +10,7 @@ import ssl
 import time
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from gpuwatch.errors import SettingsError
 from gpuwatch_exporters.slurm.ask.errors import CallError, told_reason
@@ -34,13 +34,10 @@ class Rest:
 
     def __init__(self, url: str, *, token_file: Path | None = None, user: str = "", version: str = "") -> None:
         self._url = url
-        self._parts = urlsplit(url)
-        if self._parts.scheme not in ("unix", "http", "https") or not (self._parts.path or self._parts.hostname):
-            raise SettingsError(
-                f"{url!r} is no address of slurmrestd", todo="unix:/path, http://host:port or https://..."
-            )
-        if self._parts.username or self._parts.password:
-            raise SettingsError("the address of slurmrestd holds a password", todo="give a token by --token-file")
+        self._parts = _address(url)
+        if not _fits_a_header(user):
+            raise SettingsError(f"{user!r} is no name of a user", todo="see --rest-user")
+        self._prefix = "" if self._parts.scheme == "unix" else self._parts.path.rstrip("/")
         self._token_file = token_file
         self._user = user
         self._version = version
@@ -86,9 +83,11 @@ class Rest:
     def _get(self, path: str, deadline: float) -> str:
         connection = self._connection(deadline)
         try:
-            connection.request("GET", path, headers=self._headers())
+            connection.connect()
+            connected = connection.sock  # the connection itself may let go of it before the body is read
+            connection.request("GET", self._prefix + path, headers=self._headers())
             answer = connection.getresponse()
-            body = self._body(answer, deadline)
+            body = self._body(answer, connected, deadline)
         except TimeoutError as err:
             raise _late(self._url) from err
         except (OSError, http.client.HTTPException) as err:
@@ -102,14 +101,19 @@ class Rest:
             )
         return body
 
-    def _body(self, answer: http.client.HTTPResponse, deadline: float) -> str:
+    def _body(self, answer: http.client.HTTPResponse, connected: socket.socket, deadline: float) -> str:
         held = bytearray()
-        while chunk := answer.read1(_CHUNK):  # a server that sends drop by drop meets the deadline here
+        while True:  # a server that sends drop by drop, or stops half way, meets the deadline here
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise _late(self._url)
+            connected.settimeout(left)
+            chunk = answer.read1(_CHUNK)
+            if not chunk:
+                break
             held += chunk
             if len(held) > MOST_BYTES:
                 raise CallError(f"slurmrestd at {self._url} sent more than {MOST_BYTES >> 20} MiB", code="too_large")
-            if time.monotonic() > deadline:
-                raise _late(self._url)
         return held.decode("utf-8", "replace")
 
     def _headers(self) -> dict[str, str]:
@@ -120,6 +124,11 @@ class Rest:
             except (OSError, UnicodeDecodeError) as err:
                 raise CallError(f"cannot read the token in {self._token_file}: {err}", code="not_allowed") from err
         token = token.removeprefix(f"{TOKEN_VARIABLE}=").strip()  # as `scontrol token` prints it
+        if not _fits_a_header(token):
+            raise CallError(
+                f"what is in {self._token_file or TOKEN_VARIABLE} is no token", todo="one line of ASCII",
+                code="not_allowed",
+            )  # fmt: skip
         out = {"Accept": "application/json"}
         if token:
             out["X-SLURM-USER-TOKEN"] = token
@@ -148,6 +157,25 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
+
+
+def _address(url: str) -> SplitResult:
+    """The parts of an address. SettingsError when it is none."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # read late, and refused then
+        good = bool(parts.path and not parts.netloc if parts.scheme == "unix" else parts.hostname)
+    except ValueError:
+        good = False
+    if not good or parts.scheme not in ("unix", "http", "https"):
+        raise SettingsError(f"{url!r} is no address of slurmrestd", todo="unix:/path, http://host:port or https://...")
+    if parts.username or parts.password:
+        raise SettingsError("the address of slurmrestd holds a password", todo="give a token by --token-file")
+    return parts
+
+
+def _fits_a_header(text: str) -> bool:
+    return text.isascii() and (text.isprintable() or not text)
 
 
 def _late(url: str) -> CallError:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Generator, Iterator
 from typing import Any
 
+from gpuwatch_exporters.slurm.read.fields import find, text
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODE = json.JSONDecoder().raw_decode
 
@@ -26,6 +28,8 @@ class Document:
             return
         while True:
             name, at = _DECODE(self._text, at)
+            if not isinstance(name, str):
+                raise ValueError(f"a name is missing before character {at}")
             at = self._after(":", self._skip(at))
             if name == key and self._peek(at) == "[":
                 self.found = True
@@ -65,17 +69,17 @@ class Document:
 
 def release(rest: dict[str, Any]) -> tuple[str, str, str]:
     """(schema, Slurm's release, cluster) as the answer's `meta` tells them; "" for what it does not."""
-    meta = rest.get("meta") or {}
-    plugin, slurm = meta.get("plugin") or {}, meta.get("slurm") or meta.get("Slurm") or {}
-    schema = str(plugin.get("data_parser") or plugin.get("type") or "")
+    schema = text(find(rest, "meta/plugin/data_parser", "meta/plugin/type"))
     found = re.search(r"v\d+\.\d+\.\d+", schema)
-    return found[0] if found else "", str(slurm.get("release") or ""), str(slurm.get("cluster") or "")
+    told, cluster = (text(find(rest, f"meta/slurm/{key}", f"meta/Slurm/{key}")) for key in ("release", "cluster"))
+    return found[0] if found else "", told, cluster
 
 
 def told_errors(rest: dict[str, Any]) -> list[str]:
     """The errors that the answer itself tells."""
     out = []
-    for each in rest.get("errors") or []:
+    errors = rest.get("errors") or []
+    for each in errors if isinstance(errors, list) else [errors]:
         told = (
             [str(each.get(key)) for key in ("description", "error") if each.get(key)] if isinstance(each, dict) else []
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +33,7 @@ def number(held: Any) -> float | None:
         return None
     if isinstance(held, str):
         return number(int(held)) if held.isdecimal() else None
-    if not isinstance(held, (int, float)) or held < 0 or held in _SENTINELS:
+    if not isinstance(held, (int, float)) or not 0 <= held < math.inf or held in _SENTINELS:
         return None
     return float(held)
 

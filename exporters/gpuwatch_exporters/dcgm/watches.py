@@ -16,7 +16,8 @@ from gpuwatch_exporters.dcgm.values import Missing, number
 EVENT_SECONDS, EVENT_SAMPLES = 3600.0, 1000  # of what happens seldom and counts each time
 # Refusals that one field of many may be the reason of: an older DCGM does not know it.
 _OF_A_FIELD = frozenset(("badparam", "unknown_field", "not_supported", "field_unsupported_by_api"))
-_SPLITTABLE = frozenset(("group_incompatible",))  # profiling of different GPUs in one group
+# Profiling of different GPUs in one group; more entities than a group holds, 64 before DCGM 4.
+_SPLITTABLE = frozenset(("group_incompatible", "max_limit"))
 SLACK_SECONDS = 5.0
 SLOW_SECONDS = 60.0
 

@@ -78,10 +78,15 @@ def test_the_values_keep_pod_labels_and_sample_within_the_scrape_interval() -> N
     values = yaml.safe_load((FOLDER / "values.yaml").read_text())
     assert values["serviceMonitor"]["honorLabels"] is True
     assert values["kubernetes"]["enablePodLabels"] is False
-    arguments = values["arguments"]
-    sample_ms = int(arguments[arguments.index("-c") + 1])
+    [interval] = [each for each in values["arguments"] if each.startswith("--collect-interval=")]
+    sample_ms = int(interval.partition("=")[2])
     assert sample_ms <= 1000 * int(values["serviceMonitor"]["interval"].removesuffix("s"))
     assert {each["name"]: each["value"] for each in values["extraEnv"]}["DCGM_EXPORTER_KUBERNETES_GPU_ID_TYPE"] == "uid"
+
+
+def test_arguments_stay_texts_in_a_chart_that_writes_them_without_quotes() -> None:
+    arguments = yaml.safe_load((FOLDER / "values.yaml").read_text())["arguments"]
+    assert yaml.safe_load("".join(f"- {each}\n" for each in arguments)) == arguments
 
 
 def test_the_readme_names_files_that_are_there() -> None:

@@ -144,6 +144,21 @@ def test_gpus_that_cannot_be_profiled_in_one_group_are_in_groups_of_their_own(ho
     assert frame.devices[1].instances[0].values
 
 
+def test_more_instances_than_a_group_of_an_older_dcgm_holds(host: Host) -> None:
+    from dcgm_fake import Gpu, Instance
+
+    for gpu in range(2, 12):
+        slices = [Instance(10 * gpu + each, each, "MIG 1g.10gb") for each in range(7)]
+        host.engine.gpus[gpu] = Gpu(f"GPU-{gpu:04}", gpu, f"00000000:{gpu:02X}:00.0", instances=slices)
+        host.engine.samples[GPU, gpu] = {155: 300.0}
+        for each in slices:
+            host.engine.samples[GPU_INSTANCE, each.id] = {252: 9000}
+    frame = host.cycle()
+    assert [len(each.instances) for each in frame.devices] == [0, 2, *[7] * 10]
+    assert all(each.values for device in frame.devices for each in device.instances)
+    assert feature(frame, "memory") == {("on", ""): 12}
+
+
 def test_a_disabled_topic_is_not_watched(host: Host) -> None:
     host.open(disabled=frozenset(("profiling",)))
     frame = host.cycle()

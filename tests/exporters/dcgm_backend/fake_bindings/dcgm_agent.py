@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import dcgm_structs as structs
-from dcgm_fake import LIVE, HostEngine
+from dcgm_fake import LIVE, MOST_ENTITIES, HostEngine
 
 engine = HostEngine.of_two_gpus()
 dcgmFieldValueEntityEnumeration_f = ctypes.CFUNCTYPE(  # noqa: N816
@@ -79,6 +79,8 @@ def dcgmGroupCreate(dcgm_handle: Any, type: int, groupName: str) -> Any:  # noqa
 def dcgmGroupAddEntity(dcgm_handle: Any, group_id: Any, entityGroupId: int, entityId: int) -> int:  # noqa: N802, N803
     engine.enter("dcgmGroupAddEntity", dcgm_handle)
     engine.known((entityGroupId, entityId))
+    if len(engine.group(group_id)) >= MOST_ENTITIES:
+        raise structs.DCGMError(structs.DCGM_ST_MAX_LIMIT)
     engine.group(group_id).append((entityGroupId, entityId))
     return structs.DCGM_ST_OK
 

@@ -16,6 +16,7 @@ GPU, GPU_INSTANCE, COMPUTE_INSTANCE = 1, 4, 5
 OK, LOST = 1, 4
 NAME, NVML_INDEX, MINOR = 50, 52, 55
 MOST_GROUPS = 64
+MOST_ENTITIES = 64  # of a group, before DCGM 4
 Entity = tuple[int, int]
 
 

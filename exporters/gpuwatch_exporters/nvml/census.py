@@ -25,10 +25,12 @@ PAGE_SECONDS, CLOSE_SECONDS = 0.1, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Bus:
-    """What the kernel tells in this cycle. slots None: no bus is to be seen (not: no GPU)."""
+    """What the kernel tells in this cycle of the devices that are ours. slots None: no bus is to be seen (not: no
+    GPU), or part of it is not ours."""
 
     slots: tuple[Slot, ...] | None
     listed: frozenset[str] | None  # by the kernel driver
+    counts: tuple[tuple[str, int], ...] = ()  # (source, GPUs that it lists), ours or not
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class Census:
         self._pci, self._drivers = PciScan(settings.sysfs), DriverList(settings.procfs)
         self._asker: Worker[Listed] = Worker("driver-list")
         self._writer: Worker[None] = Worker("state-file")
+        self._whole_node, self._expected = settings.whole_node, settings.expected_gpus
         self._memory = Remembered(settings.state_file, settings.forget_seconds, self._writer.start)
 
     def close(self) -> None:
@@ -69,7 +72,10 @@ class Census:
 
     def look(self) -> Bus:
         """Asks the kernel; no device is touched."""
-        return Bus(self._pci.read(), self._drivers.read())
+        slots, listed = self._pci.read(), self._drivers.read()
+        sources = (("driver", listed), ("pci", slots))
+        counts = tuple((name, len(found)) for name, found in sources if found is not None)
+        return Bus(slots, listed, counts) if self._whole_node else Bus(None, None, counts)
 
     def call(
         self,
@@ -95,20 +101,18 @@ class Census:
         absent = self._memory.update(roll.present, now)
         told = {each.identity.uuid for each in roll.frames}
         roll.frames += [DeviceFrame(each, False, why(None)) for each in absent if each.uuid not in told]
-        roll.frames = _in_order(roll.frames)
+        sleeps = {slot.pci_bus_id: slot.suspended for slot in bus.slots or () if slot.runtime_status is not None}
+        roll.frames = [_with_sleep(each, sleeps) for each in _in_order(roll.frames)]
         return roll
 
     def values(self, roll: Roll, bus: Bus, library: int | None, counted: bool) -> list[Value]:
         """The node's counts. counted False: nobody asked the library in this cycle, so that nothing is known of it."""
-        out = [Value(about.EXPECTED, (), len(roll.frames) + len(roll.unidentified))]
+        found = len(roll.frames) + len(roll.unidentified)
+        out = [Value(about.EXPECTED, (), found if self._expected is None else self._expected)]
         if counted:
             out.append(Value(about.VISIBLE, (), sum(each.down_reason in STILL_LISTED for each in roll.frames)))
-        sources = (
-            ("driver", None if bus.listed is None else len(bus.listed)),
-            ("library", library),
-            ("pci", None if bus.slots is None else len(bus.slots)),
-        )
-        out += [Value(of.LISTED, (name,), number) for name, number in sources if number is not None]
+        sources = [*bus.counts, *([("library", library)] if library is not None else [])]
+        out += [Value(of.LISTED, (name,), number) for name, number in sorted(sources)]
         out += [Value(of.UNIDENTIFIED_INFO, each, 1) for each in roll.unidentified]
         return out
 
@@ -127,8 +131,7 @@ class Census:
         if identity is None:
             roll.unidentified.append((slot.pci_bus_id, why))
             return
-        asleep = (Value(of.SUSPENDED, (), 1),) if slot.suspended else ()
-        roll.frames.append(DeviceFrame(identity, False, why, asleep))
+        roll.frames.append(DeviceFrame(identity, False, why))
 
     def _page(self, pci_bus_id: str) -> Listed | None:
         """What the driver's page tells of a device; None while the driver hangs."""
@@ -139,6 +142,14 @@ class Census:
 def at_slot(identity: Identity, pci_bus_id: str) -> Identity:
     """The identity as sitting at this address."""
     return identity if identity.pci_bus_id == pci_bus_id else replace(identity, pci_bus_id=pci_bus_id)
+
+
+def _with_sleep(frame: DeviceFrame, sleeps: Mapping[str, bool]) -> DeviceFrame:
+    """With the kernel's word on whether it sleeps, which is there for a device that is down as well."""
+    asleep = sleeps.get(frame.identity.pci_bus_id)
+    if asleep is None:
+        return frame
+    return replace(frame, values=(*frame.values, Value(of.SUSPENDED, (), 1 if asleep else 0)))
 
 
 def _in_order(frames: Iterable[DeviceFrame]) -> list[DeviceFrame]:

@@ -60,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a missing GPU is missed for so long; 0: until another one sits in its slot (default %(default)s)",
     )  # fmt: skip
     group.add_argument(
+        "--expected-gpus", default="pci", metavar="COUNT",
+        help="pci: the GPUs on the node's bus and those that were here before; visible: those that NVML lists and "
+        "those that were here before, for a container that is given only some of the node's (it does not see which "
+        "of them sleep); or a number (default %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
         "--process-memory", type=int, default=0, metavar="NUMBER",
         help="also tell the memory of each process, of so many of each device, the largest (default %(default)s: none, "
         "since each process is a new series)",
@@ -116,7 +122,17 @@ def settings_of(options: argparse.Namespace) -> Settings:
         state_file=options.state_file,
         forget_seconds=options.forget_after * DAY_SECONDS or None,
         process_memory=options.process_memory,
+        whole_node=options.expected_gpus != "visible",
+        expected_gpus=_number_of_gpus(options.expected_gpus),
     )
+
+
+def _number_of_gpus(text: str) -> int | None:
+    if text in ("pci", "visible"):
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        raise SettingsError(f"--expected-gpus {text} is no number of GPUs", todo="give pci, visible or a number")
+    return int(text)
 
 
 def _details() -> list[str]:

@@ -50,6 +50,7 @@ class Feature:
         own = type(self.group).read_instance is not Group.read_instance
         instances = instances if own else []
         calls = [board.calls, *(each.calls for each in instances)]
+        board.why = ""
         for each in calls:
             each.refused = ""
         before = [(len(each.unsupported), each.troubles) for each in calls]
@@ -62,7 +63,7 @@ class Feature:
             if len(each.unsupported) > refused:
                 self._known = list(each.unsupported.values())[refused]
             self._known = self._known or each.refused
-        self._file(told, troubled, faulty)
+        self._file(told, troubled, faulty, board.why)
         return told
 
     def close(self, board: Board, instances: list[Instance]) -> None:
@@ -71,11 +72,11 @@ class Feature:
             self._guard(partial(self.group.close_instance, instance))
         self._guard(partial(self.group.close, board))
 
-    def _file(self, told: Told, troubled: bool, faulty: bool) -> None:
+    def _file(self, told: Told, troubled: bool, faulty: bool, why: str) -> None:
         if not told.empty():
             self.off = ""
         else:
-            self.off = "fault" if faulty else self._known or ("failed" if troubled else "no_value")
+            self.off = "fault" if faulty else why or self._known or ("failed" if troubled else "no_value")
         if self.group.cadence == "cycle":
             return
         # What never changes is asked again only if something went wrong.

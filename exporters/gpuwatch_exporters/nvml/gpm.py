@@ -37,6 +37,7 @@ class Sampler:
         self._metrics = list(metrics)
         self._samples: list[Any] = []
         self._taken_at: float | None = None
+        self.first = False  # whether the last reading took the first sample: there is nothing yet to compare it with
         self._odd = 0
         self._request = request
         self._blank: tuple[list[int], bytes] = ([], b"")  # metrics as they are handed over, built once
@@ -49,11 +50,11 @@ class Sampler:
         if not self._samples and not self._allocate():
             return {}
         older, newer = self._samples
-        before, self._taken_at = self._taken_at, None
+        before, self._taken_at, self.first = self._taken_at, None, False
         if self._calls.ask(self._take, *self._of, newer, key=("gpm", "sample")) is None:
             return {}
         now = time.monotonic()
-        self._samples, self._taken_at = [newer, older], now
+        self._samples, self._taken_at, self.first = [newer, older], now, before is None
         if before is None or not SHORTEST_SECONDS <= now - before <= LONGEST_SECONDS:
             return {}
         self._request.sample1, self._request.sample2 = older, newer

@@ -25,6 +25,7 @@ class Board:
     mig_enabled: bool = False
     cycle: int = 0  # counts readings of this board: what is read once for several groups is read anew in a new one
     kept: dict[str, Any] = field(default_factory=dict)
+    why: str = ""  # told by a group that gives no value and knows why no call could: mig_disabled, no_fans ...
 
     def ask(self, function: Callable[..., T], *arguments: Any) -> T | None:
         """`function(handle, *arguments)`, or None where there is no value (see Calls.ask)."""

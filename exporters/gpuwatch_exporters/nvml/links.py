@@ -8,6 +8,8 @@ from gpuwatch_exporters.nvml.fields import field_value
 from gpuwatch_exporters.nvml.group import Board
 
 _MOST = 72  # more than any GPU has
+_FIRST = (nv.nvmlDeviceGetNvLinkState, (0,))
+_NONE = ("not_supported", "invalid_argument")  # what a board without links says of its first one
 
 
 def link_count(board: Board) -> int:
@@ -20,6 +22,15 @@ def link_count(board: Board) -> int:
             return 0  # failed now: asked again
         board.kept["link_count"] = known
     return known
+
+
+def links_of(board: Board) -> range:
+    """Numbers of the links, for groups that tell of nothing else: with none, that is why they give no value."""
+    count = link_count(board)
+    if board.kept.get("link_count") == 0:
+        refused = board.calls.unsupported.get(_FIRST, "not_supported")
+        board.why = "no_nvlink" if refused in _NONE else refused
+    return range(count)
 
 
 def _tried(board: Board) -> int | None:

@@ -38,6 +38,11 @@ def enabled(board: Board) -> bool | None:
     return bool(modes[0] == nv.NVML_DEVICE_MIG_ENABLE)
 
 
+def why_disabled(board: Board) -> str:
+    """Why a board that is not in MIG mode is not: mig_disabled, or what the library said to the question."""
+    return board.calls.unsupported.get((nv.nvmlDeviceGetMigMode, ()), "mig_disabled")
+
+
 def scan(board: Board) -> list[tuple[Any, Found]] | None:
     """(handle, what tells it apart) of each MIG device; None where a call failed, so that the list may lack some."""
     limit = board.ask(nv.nvmlDeviceGetMaxMigDeviceCount)

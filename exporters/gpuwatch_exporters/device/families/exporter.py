@@ -43,7 +43,10 @@ FEATURE_OFF_INFO = gauge(
     "gpuwatch_gpu_feature_off_info", "A feature that gives no value on this device, and why; always 1.",
     "feature", "reason",
 )  # fmt: skip
-SUSPENDED = gauge("gpuwatch_gpu_suspended", "1 while the device sleeps (runtime power management) and is not asked.")
+SUSPENDED = gauge(
+    "gpuwatch_gpu_suspended",
+    "1 while the device sleeps (runtime power management) and is not asked, 0 while it is awake.",
+)
 READ_SECONDS = gauge("gpuwatch_gpu_read_seconds", "How long it took to read the device in this cycle.")
 LISTED = node_gauge(
     "gpuwatch_gpus_listed",

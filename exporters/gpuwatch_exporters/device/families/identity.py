@@ -23,6 +23,7 @@ WORKLOAD_INFO = gauge(
 )  # fmt: skip
 WORKLOADS = gauge("gpuwatch_gpu_workloads", "Holders of the device or MIG instance: above 1 where it is shared.")
 EXPECTED = node_gauge(
-    "gpuwatch_gpus_expected", "GPUs that should be here: on the PCI bus, or seen before and not replaced."
+    "gpuwatch_gpus_expected",
+    "GPUs that should be here: on the PCI bus, or seen before and not replaced; or as the exporter is told.",
 )
 VISIBLE = node_gauge("gpuwatch_gpus_visible", "GPUs that the library lists in this cycle and that are not lost.")

@@ -118,7 +118,10 @@ class Gpm(Group):
             wanted = _of_this(board, self._of_board)
             sampler = Sampler(board.calls, nv.nvmlGpmSampleGet, (board.handle,), wanted, _request(board))
             board.kept[self._slot] = sampler
-        return _values(sampler.read(), self._of_board)
+        found = sampler.read()
+        if sampler.first:
+            board.why = "first_sample"
+        return _values(found, self._of_board)
 
     def read_instance(self, board: Board, instance: Instance) -> Iterable[Value]:
         # The library knows GPU instances only: where one is cut further, its first MIG device tells for it.

@@ -25,6 +25,7 @@ class Media(Group):
 
     def read(self, board: Board) -> Iterable[Value]:
         if board.mig_enabled:  # as with the GPU's own utilization, the board's engines are not one any more
+            board.why = "mig_enabled"
             return
         for function, family in _ENGINES:
             told = board.ask(function)  # [percent, sample period]

@@ -9,7 +9,7 @@ import pynvml as nv
 from gpuwatch_exporters.device.families import mig as of
 from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group, Instance
-from gpuwatch_exporters.nvml.mig import clean_name, profile_name, size_name
+from gpuwatch_exporters.nvml.mig import clean_name, profile_name, size_name, why_disabled
 
 _ENGINES = (
     (of.COMPUTE_SLICES, "computeInstanceSliceCount"),
@@ -38,7 +38,9 @@ class MigInstances(Group):
     cadence = "static"
 
     def read(self, board: Board) -> Iterable[Value]:
-        if board.mig_enabled and (most := board.ask(nv.nvmlDeviceGetMaxMigDeviceCount)) is not None:
+        if not board.mig_enabled:
+            board.why = why_disabled(board)
+        elif (most := board.ask(nv.nvmlDeviceGetMaxMigDeviceCount)) is not None:
             yield Value(of.INSTANCES_LIMIT, (), most)
 
     def read_instance(self, board: Board, instance: Instance) -> Iterable[Value]:
@@ -55,6 +57,7 @@ class MigRoom(Group):
 
     def read(self, board: Board) -> Iterable[Value]:
         if not board.mig_enabled:
+            board.why = why_disabled(board)
             return
         if "mig_room" not in board.kept:
             board.kept["mig_room"] = _profiles(board)

@@ -10,7 +10,7 @@ from gpuwatch_exporters.device.families import nvlink as of
 from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.nvml.fields import EVERY_LINK, field_values
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
-from gpuwatch_exporters.nvml.links import link_count
+from gpuwatch_exporters.nvml.links import links_of
 
 KIB = 1024
 _TRAFFIC = (
@@ -32,11 +32,11 @@ class NvLink(Group):
     help = "NVLinks that are up, bytes and errors of all links together"
 
     def read(self, board: Board) -> Iterable[Value]:
-        count = link_count(board)
-        if not count:
+        links = links_of(board)
+        if not links:
             return
-        yield Value(of.LINKS, (), count)
-        yield from _states(board, count)
+        yield Value(of.LINKS, (), len(links))
+        yield from _states(board, links)
         sent = field_values(board, [(id_, EVERY_LINK) for id_, _, _ in _TRAFFIC], "nvlink")
         for (_, family, traffic), kib in zip(_TRAFFIC, sent, strict=True):
             if kib is not None:
@@ -47,8 +47,8 @@ class NvLink(Group):
                 yield Value(of.ERRORS, (kind,), times)
 
 
-def _states(board: Board, count: int) -> Iterable[Value]:
-    states = [board.ask(nv.nvmlDeviceGetNvLinkState, link) for link in range(count)]
+def _states(board: Board, links: range) -> Iterable[Value]:
+    states = [board.ask(nv.nvmlDeviceGetNvLinkState, link) for link in links]
     for link, state in enumerate(states):
         if state is not None:
             yield Value(of.LINK_UP, (str(link),), 1 if state else 0)

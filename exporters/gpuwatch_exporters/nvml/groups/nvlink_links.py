@@ -12,7 +12,7 @@ from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.node.pci import kernel_address
 from gpuwatch_exporters.nvml.fields import Number, field_values
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
-from gpuwatch_exporters.nvml.links import link_count
+from gpuwatch_exporters.nvml.links import links_of
 
 BYTES_PER_MEGABYTE = 1_000_000
 # Up to Hopper: by the call for one counter of one link; where a driver has dropped it, by the field in its place.
@@ -72,7 +72,7 @@ class NvLinkLinks(Group):
     detail = True
 
     def read(self, board: Board) -> Iterable[Value]:
-        for link in range(link_count(board)):
+        for link in links_of(board):
             yield from _info(board, link)
             yield from _counters(board, link)
             yield from _fields(board, link)
@@ -84,11 +84,11 @@ class NvLinkFec(Group):
     detail = True
 
     def read(self, board: Board) -> Iterable[Value]:
-        count = link_count(board)
+        links = links_of(board)
         for mended, id_ in enumerate(_FEC):
-            blocks = field_values(board, [(id_, link) for link in range(count)], "nvlink_fec")
+            blocks = field_values(board, [(id_, link) for link in links], "nvlink_fec")
             told = [each for each in blocks if each is not None]
-            if told and len(told) == count:  # a sum over fewer links would make the counter fall
+            if told and len(told) == len(links):  # a sum over fewer links would make the counter fall
                 yield Value(of.FEC_BLOCKS, (str(mended),), sum(told))
 
 
@@ -97,7 +97,7 @@ class NvLinkSwitches(Group):
     cadence = "static"
 
     def read(self, board: Board) -> Iterable[Value]:
-        if link_count(board):
+        if links_of(board):
             [links] = field_values(board, [(nv.NVML_FI_DEV_NVSWITCH_CONNECTED_LINK_COUNT, 0)], "nvlink_static")
             if links is not None:
                 yield Value(of.SWITCH_LINKS, (), links)

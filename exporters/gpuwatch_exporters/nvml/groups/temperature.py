@@ -66,6 +66,8 @@ class Fans(Group):
             Row(nv.nvmlDeviceGetFanSpeed_v2, (fan,), of.FAN_SPEED, (str(fan),), 0.01) for fan in range(int(count or 0))
         )
         yield from rows(board, fans)
+        if count == 0:
+            board.why = "no_fans"
         if fans:
             yield from rows(board, (Row(getattr(nv, "nvmlDeviceGetFanSpeedRPM", None), (), of.FAN_RPM),))
 

@@ -15,11 +15,13 @@ class Utilization(Group):
     help = "share of time with a kernel running, and with memory traffic"
 
     def read(self, board: Board) -> Iterable[Value]:
-        rates = board.ask(nv.nvmlDeviceGetUtilizationRates)
-        if rates is None or board.mig_enabled:
+        if board.mig_enabled:
+            board.why = "mig_enabled"
             return
-        yield Value(of.UTILIZATION, (), rates.gpu / 100)
-        yield Value(of.MEMORY_CONTROLLER, (), rates.memory / 100)
+        rates = board.ask(nv.nvmlDeviceGetUtilizationRates)
+        if rates is not None:
+            yield Value(of.UTILIZATION, (), rates.gpu / 100)
+            yield Value(of.MEMORY_CONTROLLER, (), rates.memory / 100)
 
 
 GROUPS.register("utilization")(Utilization())

@@ -56,7 +56,7 @@ def test_a_lost_gpu_stays_at_0_and_the_others_go_on(stage: Stage) -> None:
     stage.cycle()
     stage.say("gpus 4", "err 2 * 15", "1 util 50")
     frame = stage.until("lost", lambda frame: only_down(frame) == {2: "lost"})
-    assert frame.devices[2].values == ()
+    assert [each.family.name for each in frame.devices[2].values] == ["gpuwatch_gpu_suspended"]  # the kernel's word
     assert value(frame.devices[1], BUSY) == 0.5
     assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (4, 3)
     stage.say("gpus 4")
@@ -152,7 +152,7 @@ def test_the_driver_goes_and_comes_back(stage: Stage) -> None:
     stage.say("gpus 2", "err -1 nvmlInitWithFlags 9", "err -1 * 9", "err 0 * 1", "err 1 * 1")
     frame = stage.until("driver gone", lambda frame: value(frame, AVAILABLE) == 0)
     assert [each.up for each in frame.devices] == [False, False]
-    assert all(not each.values for each in frame.devices)
+    assert {each.family.name for device in frame.devices for each in device.values} == {"gpuwatch_gpu_suspended"}
     assert value(frame, EXPECTED) == 2
     assert labels(frame, "gpuwatch_exporter_nvml_unavailable_info") != []
     stage.say("gpus 2")
@@ -227,6 +227,7 @@ def test_a_sleeping_gpu_gets_not_one_call(stage: Stage) -> None:
     asleep = next(each for each in frame.devices if each.identity.uuid == "GPU-asleep")
     assert (asleep.up, asleep.down_reason) == (False, "suspended")
     assert value(asleep, "gpuwatch_gpu_suspended") == 1
+    assert value(frame.devices[0], "gpuwatch_gpu_suspended") == 0
     assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (3, 3)
     stage.tree.device(slot(1), status="active")
     frame = stage.cycle()

@@ -54,6 +54,12 @@ def test_details_are_read_where_they_are_asked_for() -> None:
         parsed("--enable", "gpm")
 
 
+def test_what_should_be_here() -> None:
+    assert not parsed("--expected-gpus", "visible").whole_node
+    settings = parsed("--expected-gpus", "8")
+    assert (settings.whole_node, settings.expected_gpus) == (True, 8)
+
+
 def test_the_node_is_named_by_kubernetes_and_the_state_folder_by_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODE_NAME", "node-b")
     monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/gpuwatch:/var/lib/other")
@@ -77,6 +83,9 @@ def test_a_short_interval_shortens_the_wait_for_devices() -> None:
         (("--forget-after", "-1"), "--forget-after -1"),
         (("--forget-after", "nan"), "--forget-after nan"),
         (("--node-name", ""), "no name"),
+        (("--expected-gpus", "all"), "--expected-gpus all"),
+        (("--expected-gpus", "-1"), "--expected-gpus -1"),
+        (("--expected-gpus", "\u00b2"), "--expected-gpus"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(arguments: tuple[str, ...], told: str) -> None:

@@ -1,0 +1,34 @@
+"""How many GPUs should be here, where the bus is not the measure."""
+
+from __future__ import annotations
+
+from tests.exporters.nvml.collector.stage import Stage, labels, only_down, told, value
+
+EXPECTED, VISIBLE = "gpuwatch_gpus_expected", "gpuwatch_gpus_visible"
+
+
+def test_a_container_that_is_given_some_of_the_gpus_misses_none_of_the_others(stage: Stage) -> None:
+    stage.bus(8)
+    stage.say("gpus 2")
+    frame = stage.cycle()
+    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (8, 2)
+    stage.restart(whole_node=False)
+    frame = stage.cycle()
+    assert told(frame) == [(0, None), (1, None)]
+    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (2, 2)
+    assert [value(frame, "gpuwatch_gpus_listed", source) for source in ("pci", "library")] == [8, 2]
+    assert labels(frame, "gpuwatch_gpus_unidentified_info") == []
+    assert not stage.collector._reopening.due(False)
+    stage.say("gpus 1")
+    stage.restart(whole_node=False)
+    frame = stage.cycle()
+    assert only_down(frame) == {1: "gone"}  # one that was given is missed
+    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (2, 1)
+
+
+def test_the_number_of_gpus_can_be_told(stage: Stage) -> None:
+    stage.bus(2)
+    stage.say("gpus 2")
+    stage.restart(expected_gpus=4)
+    frame = stage.cycle()
+    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (4, 2)

@@ -58,7 +58,7 @@ class Collector:
             devices, features = self._read(now)
             missing = self._memory.update([each.identity for each in devices], now)
             why = "not_listed" if self._engine.reason == "" else self._engine.reason
-            devices += [DeviceFrame(who, up=False, down_reason=why) for who in missing]
+            devices += [DeviceFrame(who, False, why, self._reader.xids(who.uuid)) for who in missing]
             devices.sort(key=lambda each: (each.identity.index is None, each.identity.index or 0))
             features |= {(id_, "off" if off else "on", off): 1 for id_, off in (node_features or {}).items()}
             return self._frame(devices, features)

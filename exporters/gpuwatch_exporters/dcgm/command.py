@@ -70,8 +70,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
     _known("--compat", options.compat, COMPATS.ids())
     if not options.node_name:
         raise SettingsError("the node has no name", todo="give --node-name")
-    if options.forget_after < 0:
-        raise SettingsError(f"--forget-after {options.forget_after:g} is below 0", todo="0 means never by time alone")
+    if not options.forget_after >= 0:  # nan is below nothing
+        raise SettingsError(f"--forget-after {options.forget_after:g} is no time", todo="0 means never by time alone")
     return Settings(
         node=options.node_name,
         hostengine=_address(options.hostengine),

@@ -17,7 +17,7 @@ from gpuwatch_exporters.dcgm.settings import Settings
 from gpuwatch_exporters.dcgm.topics import TOPICS
 from gpuwatch_exporters.dcgm.watches import Sampled, Watch, entities, period
 from gpuwatch_exporters.dcgm.xids import Xids
-from gpuwatch_exporters.device.frame import DeviceFrame, InstanceFrame
+from gpuwatch_exporters.device.frame import DeviceFrame, InstanceFrame, Value
 
 log = logging.getLogger(__name__)
 # Of a GPU cut into MIG instances these are 0 or absent, and no measure of it.
@@ -46,6 +46,11 @@ class Reader:
         self._layout.look()
         self._watch()
         return self._devices(now)
+
+    def xids(self, uuid: str) -> tuple[Value, ...]:
+        """The XIDs of a GPU, also of one that is down: they are often the last word of a lost one."""
+        watch = self._watches.get("xid")
+        return () if watch is None or watch.off else tuple(self._xids.values(uuid))
 
     def nameless(self) -> list[int]:
         """DCGM's numbers of the GPUs whose uuid it does not tell."""
@@ -103,15 +108,18 @@ class Reader:
         if down is None and not own and not any(instances):
             down = "no_values"
         if down is not None:
-            return DeviceFrame(card.identity, up=False, down_reason=down)
+            return DeviceFrame(card.identity, up=False, down_reason=down, values=self.xids(card.identity.uuid))
         if card.slices:
             own = {id_: raw for id_, raw in own.items() if id_ not in NOT_OF_A_PARENT}
         values = partial(self._translator.values, dropped=self.dropped)
-        xids = self._xids.values(card) if "xid" in self._watches and not self._watches["xid"].off else ()
         return DeviceFrame(
             card.identity,
             up=True,
-            values=(*values(own), *xids, *(value for check in self._checks for value in check.values(card))),
+            values=(
+                *values(own),
+                *self.xids(card.identity.uuid),
+                *(value for check in self._checks for value in check.values(card)),
+            ),
             instances=tuple(
                 InstanceFrame(each.id, each.uuid, each.profile, values=tuple(values(seen)))
                 for each, seen in zip(card.slices, instances, strict=True)

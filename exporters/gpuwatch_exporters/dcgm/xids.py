@@ -38,6 +38,9 @@ class Xids:
         callback = self._engine.callback(take)
         newest = self._since
         for group in groups:
+            for entity in group.entities:
+                if entity in uuids:
+                    self._times[uuids[entity]].update()  # watched from now on: 0 is none, not unknown
             try:
                 since = self._engine.call(
                     "dcgmGetValuesSince_v2", group.handle, group.field_handle, self._since, callback, self
@@ -47,10 +50,11 @@ class Xids:
                 continue
         self._since = newest
 
-    def values(self, card: Card) -> list[Value]:
-        """Counts and times of one GPU; 0 for all codes together from the start on."""
-        uuid = card.identity.uuid
-        times = self._times[uuid]
+    def values(self, uuid: str) -> list[Value]:
+        """Counts and times of one GPU; 0 for all codes together from the start on. Nothing of one never watched."""
+        times = self._times.get(uuid)
+        if times is None:
+            return []
         out = [Value(of.XID_EVENTS, (), times.total())]
         for code, number_ in sorted(times.items()):
             out.append(Value(of.XID_ERRORS, (str(code),), number_))

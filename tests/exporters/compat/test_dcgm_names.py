@@ -211,9 +211,12 @@ def test_a_job_is_a_job_and_a_process_is_nobody() -> None:
     assert not any({"pod", "hpc_job", "container"} & each.labels.keys() for each in page)
 
 
-def test_a_device_that_is_down_has_no_series() -> None:
+def test_a_device_that_is_down_has_no_series_but_its_xids() -> None:
     down = DeviceFrame(SECOND, up=False, down_reason="lost")
     assert {each.labels["gpu"] for each in samples(frame(whole(), down))} == {"0"}
+    seen = values({"xid_errors_total{79}": 1.0, "xid_last_timestamp_seconds{79}": 900.0})
+    page = samples(frame(replace(down, values=seen)))
+    assert {each.metric: each.value for each in page} == {"DCGM_FI_DEV_XID_ERRORS": 79, "DCGM_EXP_XID_ERRORS_TOTAL": 1}
 
 
 def test_what_was_not_read_is_not_printed() -> None:

@@ -73,6 +73,7 @@ def test_defaults() -> None:
         ("--disable", "nothing"),
         ("--compat", "nothing"),
         ("--forget-after", "-1"),
+        ("--forget-after", "nan"),
         ("--node-name", ""),
     ],
 )

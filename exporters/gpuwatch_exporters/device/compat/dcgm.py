@@ -2,7 +2,7 @@
 
 Its habits are kept, the odd ones too, since boards and alerts are written around them: under MIG only instances have
 series and the board's power or temperature stands on each of them; a device that several pods share has one series
-for each; a device that does not answer has none.
+for each; a device that does not answer has none, but for its XIDs.
 """
 
 from __future__ import annotations

@@ -122,10 +122,10 @@ void newer_field(G* p, FV* f) {
         whole(f, 1);
         return;
       case 254:
-        whole(f, 1000000);
+        whole(f, 1000);
         return;
       case 255:
-        whole(f, 200000);
+        whole(f, 200);
         return;
       case 258:
         whole(f, 99);

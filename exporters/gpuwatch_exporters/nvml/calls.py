@@ -74,6 +74,8 @@ class Calls:
             self.failed(function.__name__, known, err.value)
         except nv.NVMLLibraryMismatchError:
             self.failed(function.__name__, known, nv.NVML_ERROR_FUNCTION_NOT_FOUND)
+        except UnicodeDecodeError:  # bytes that were never written, in a serial number for one
+            self.no_value(function.__name__, "not_text")
         return None
 
     def failed(self, name: str, known: Hashable, code: int) -> None:
@@ -85,13 +87,19 @@ class Calls:
         reason = UNSUPPORTED.get(code)
         if reason is not None:
             self.unsupported[known] = reason
+            self._tell(logging.DEBUG, name, reason)
         else:
-            reason = error_name(code)
-            self.failures[name, reason] += 1
-            self.troubles += 1
+            self.no_value(name, error_name(code))
+
+    def no_value(self, name: str, error: str) -> None:
+        """Counts a call that gave no value now."""
+        self.failures[name, error] += 1
+        self.troubles += 1
+        self._tell(logging.WARNING, name, error)
+
+    def _tell(self, level: int, name: str, reason: str) -> None:
         if (name, reason) not in self._told:
             self._told.add((name, reason))
-            level = logging.DEBUG if known in self.unsupported else logging.WARNING
             log.log(level, "%s: %s gives no value: %s", self._who, name, reason)
 
 

@@ -23,6 +23,7 @@ class Board:
     identity: Identity
     calls: Calls
     mig_enabled: bool = False
+    instances: int = 0  # MIG devices on it
     cycle: int = 0  # counts readings of this board: what is read once for several groups is read anew in a new one
     kept: dict[str, Any] = field(default_factory=dict)
     why: str = ""  # told by a group that gives no value and knows why no call could: mig_disabled, no_fans ...

@@ -111,6 +111,7 @@ class Reader:
         board = Board(board.handle, board.identity, board.calls.renewed(), bool(mode))
         self._board, self._layout = board, [each for _, each in found]
         self._instances = mig.instances(board, found)
+        board.instances = len(self._instances)
         self._renew_features()
         return board
 

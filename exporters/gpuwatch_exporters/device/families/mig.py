@@ -6,8 +6,7 @@ ENABLED = gauge("gpuwatch_gpu_mig_enabled", "1 when the device is in MIG mode, 0
 PENDING = gauge(
     "gpuwatch_gpu_mig_pending_enabled", "MIG mode after the next reset of the device: 1 enabled, 0 disabled."
 )
-INSTANCES = gauge("gpuwatch_gpu_mig_instances", "MIG devices that exist on the device.")
-INSTANCES_LIMIT = gauge("gpuwatch_gpu_mig_instances_limit", "MIG devices that may exist on the device at most.")
+INSTANCES = gauge("gpuwatch_gpu_mig_instances", "MIG instances that exist on the device; absent outside MIG mode.")
 PROFILE_FREE = gauge(
     "gpuwatch_gpu_mig_profile_free",
     "GPU instances of this profile that could be created now, beside those that exist; profiles share the room.",

@@ -116,7 +116,7 @@ def _versions(board: Board) -> tuple[str, ...]:
 def _text(told: str | bytes | None) -> str:
     """The text, trimmed; "" where there is none, or where the library tells a placeholder for none."""
     text = told.decode("utf-8", "replace") if isinstance(told, bytes) else told or ""
-    text = text.strip().strip("\0")
+    text = "".join(letter for letter in text if letter.isprintable()).strip()
     return "" if text.upper() in ("N/A", "[N/A]", "NULL", "UNKNOWN", "UNKNOWN ERROR") else text
 
 
@@ -125,8 +125,11 @@ def _platform(board: Board) -> Iterable[Value]:
     function = nv.nvmlDeviceGetPlatformInfo
     if board.calls.ask(function, board.handle, ctypes.byref(info), key=function) is None:
         return
-    numbers = (info.slotNumber, info.trayIndex, info.hostId, info.moduleId)  # one byte each
-    yield Value(of.PLATFORM_INFO, (_text(info.chassisSerialNumber), *(str(each[0]) for each in numbers)), 1)
+    # Bytes as they are: nvidia-ml-py would make texts of them.
+    raw, layout = bytes(info), type(info)
+    serial = raw[layout.chassisSerialNumber.offset :][: layout.chassisSerialNumber.size].partition(b"\0")[0]
+    numbers = (raw[each.offset] for each in (layout.slotNumber, layout.trayIndex, layout.hostId, layout.moduleId))
+    yield Value(of.PLATFORM_INFO, (_text(serial), *map(str, numbers)), 1)
 
 
 GROUPS.register("board")(BoardFacts())

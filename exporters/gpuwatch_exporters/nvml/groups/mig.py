@@ -24,13 +24,15 @@ _ENGINES = (
 
 
 class MigMode(Group):
-    help = "MIG mode now and after the next reset"
+    help = "MIG mode now and after the next reset, instances"
 
     def read(self, board: Board) -> Iterable[Value]:
         modes = board.ask(nv.nvmlDeviceGetMigMode)
         if modes is not None:
             yield Value(of.ENABLED, (), modes[0])
             yield Value(of.PENDING, (), modes[1])
+            if board.mig_enabled:
+                yield Value(of.INSTANCES, (), board.instances)
 
 
 class MigInstances(Group):
@@ -38,10 +40,9 @@ class MigInstances(Group):
     cadence = "static"
 
     def read(self, board: Board) -> Iterable[Value]:
-        if not board.mig_enabled:
-            board.why = why_disabled(board)
-        elif (most := board.ask(nv.nvmlDeviceGetMaxMigDeviceCount)) is not None:
-            yield Value(of.INSTANCES_LIMIT, (), most)
+        if not board.instances:
+            board.why = "no_instances" if board.mig_enabled else why_disabled(board)
+        return ()
 
     def read_instance(self, board: Board, instance: Instance) -> Iterable[Value]:
         told = instance.ask(nv.nvmlDeviceGetAttributes_v2)

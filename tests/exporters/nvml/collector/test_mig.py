@@ -24,6 +24,7 @@ def test_profile_and_placement_of_each_instance(stage: Stage) -> None:
     assert instances(frame, 1) == ()
     assert value(frame.devices[0], "gpuwatch_gpu_mig_enabled") == 1
     assert value(frame.devices[1], "gpuwatch_gpu_mig_enabled") == 0
+    assert [value(each, "gpuwatch_gpu_mig_instances") for each in frame.devices] == [3, None]
     assert value(instances(frame)[0], "gpuwatch_gpu_mig_instance_compute_slices") == 3
 
 

@@ -172,3 +172,10 @@ def test_every_group_can_be_read_twice(fake_nvml: FakeNvml) -> None:
         # What counts between two cycles is there from the second on.
         assert first.keys() <= second.keys() or name == "gpm", name
         group.close(device)
+
+
+def test_where_a_board_sits_in_a_rack_is_told_in_numbers(fake_nvml: FakeNvml) -> None:
+    fake_nvml.write("model NVIDIA GB200")
+    values = read("board", board(1))
+    assert values["platform_info", "1820224110129", "3", "2", "1", "2"] == 1
+    assert all(text.isprintable() for key in values for text in key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pynvml as nv
 import pytest
-from gpuwatch_exporters.nvml.calls import DRIVER_GONE, LOST, DeviceLostError, DriverGoneError
+from gpuwatch_exporters.nvml.calls import DRIVER_GONE, LOST, Calls, DeviceLostError, DriverGoneError
 from gpuwatch_exporters.nvml.group import GROUPS
 
 from tests.exporters.nvml.groups.reading import board, read
@@ -38,6 +38,12 @@ def test_lost_and_gone_are_told_apart_from_failures(fake_nvml: FakeNvml) -> None
     fake_nvml.write("err 0 nvmlDeviceGetPowerUsage 1")
     with pytest.raises(DriverGoneError):
         read("power", device)
+
+
+def test_bytes_that_are_no_text_are_a_failure_of_their_call_alone() -> None:
+    calls = Calls("GPU 0")
+    assert calls.ask(lambda handle: b"\xff\xff".decode(), None) is None
+    assert calls.failures == {("<lambda>", "not_text"): 1}
 
 
 def test_each_fault_is_logged_once(fake_nvml: FakeNvml, caplog: pytest.LogCaptureFixture) -> None:

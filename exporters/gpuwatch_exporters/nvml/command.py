@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from gpuwatch.errors import SettingsError
-from gpuwatch_exporters.device.compat import COMPATS
+from gpuwatch_exporters.device.options import (
+    add_device_arguments,
+    check_device_options,
+    check_known,
+    forget_seconds,
+)
 from gpuwatch_exporters.holders import add_holder_arguments, holder_settings
 from gpuwatch_exporters.nvml.collector import Collector
 from gpuwatch_exporters.nvml.exporter import NvmlExporter
 from gpuwatch_exporters.nvml.group import GROUPS
-from gpuwatch_exporters.nvml.settings import DAY_SECONDS, Settings
+from gpuwatch_exporters.nvml.settings import Settings
 from gpuwatch_exporters.nvml.xid.xids import EVENTS, KERNEL_LOG, KERNEL_LOG_PATH
 from gpuwatch_exporters.serving import add_serving_arguments
 from gpuwatch_exporters.serving import run as serve
@@ -28,10 +31,7 @@ FIRST_CYCLE_SECONDS = 20.0  # with --once there is no second cycle that could te
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of this exporter, of who holds the devices, and of serving."""
     group = parser.add_argument_group("what is read")
-    group.add_argument(
-        "--node-name", default=os.environ.get("NODE_NAME") or platform.node(), metavar="NAME",
-        help="the label node (default: the variable NODE_NAME, else the host's name: %(default)s)",
-    )  # fmt: skip
+    add_device_arguments(group, "nvml.json")
     group.add_argument(
         "--device-timeout", type=float, metavar="SECONDS",
         help="how long a cycle waits for the devices; one that takes longer is down in it "
@@ -47,19 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a feature that is not read; may be repeated. One of: {', '.join(_features())}",
     )  # fmt: skip
     group.add_argument(
-        "--compat", action="append", default=[], metavar="NAME",
-        help=f"also print another exporter's names; may be repeated. One of: {', '.join(COMPATS.ids())}",
-    )  # fmt: skip
-    group.add_argument(
-        "--state-file", type=Path, default=_default_state_file(), metavar="FILE",
-        help="remembers the node's GPUs over a restart, so that a lost one is missed "
-        "(default: nvml.json in systemd's STATE_DIRECTORY, else none)",
-    )  # fmt: skip
-    group.add_argument(
-        "--forget-after", type=float, default=30.0, metavar="DAYS",
-        help="a missing GPU is missed for so long; 0: until another one sits in its slot (default %(default)s)",
-    )  # fmt: skip
-    group.add_argument(
         "--expected-gpus", default="pci", metavar="COUNT",
         help="pci: the GPUs on the node's bus and those that were here before; visible: those that NVML lists and "
         "those that were here before, for a container that is given only some of the node's (it does not see which "
@@ -70,7 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also tell the memory of each process, of so many of each device, the largest (default %(default)s: none, "
         "since each process is a new series)",
     )  # fmt: skip
-    group.add_argument("--path.sysfs", type=Path, default=Path("/sys"), metavar="DIR", help="default %(default)s")
     group.add_argument("--path.procfs", type=Path, default=Path("/proc"), metavar="DIR", help="default %(default)s")
     group.add_argument(
         "--kernel-log", type=Path, default=KERNEL_LOG_PATH, metavar="FILE",
@@ -96,20 +82,16 @@ def run(options: argparse.Namespace) -> int:
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings of parsed options. SettingsError for an unknown name or a time that is no time."""
     named = vars(options)
-    _known("--enable", options.enable, [*_details(), ALL])
-    _known("--disable", options.disable, _features())
-    _known("--compat", options.compat, COMPATS.ids())
+    check_known("--enable", options.enable, [*_details(), ALL])
+    check_known("--disable", options.disable, _features())
+    check_device_options(options)
     timeout = options.device_timeout
     if timeout is None:
         timeout = min(DEVICE_SECONDS, DEVICE_SECONDS * options.interval)
     if not 0 < timeout <= options.interval:
         raise SettingsError(f"--device-timeout {timeout:g} is not above 0 and within --interval {options.interval:g}")
-    if not options.forget_after >= 0:  # nan is below nothing
-        raise SettingsError(f"--forget-after {options.forget_after:g} is no time", todo="0 means never by time alone")
     if options.process_memory < 0:
         raise SettingsError(f"--process-memory {options.process_memory} is below 0", todo="0 means none")
-    if not options.node_name:
-        raise SettingsError("the node has no name", todo="give --node-name")
     return Settings(
         node=options.node_name,
         interval=options.interval,
@@ -120,7 +102,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         procfs=Path(named["path.procfs"]),
         kernel_log=options.kernel_log,
         state_file=options.state_file,
-        forget_seconds=options.forget_after * DAY_SECONDS or None,
+        forget_seconds=forget_seconds(options),
         process_memory=options.process_memory,
         whole_node=options.expected_gpus != "visible",
         expected_gpus=_number_of_gpus(options.expected_gpus),
@@ -148,12 +130,6 @@ def _features() -> list[str]:
     return sorted((*GROUPS.ids(), EVENTS, KERNEL_LOG))
 
 
-def _known(option: str, names: list[str], known: list[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise SettingsError(f"{option} {name}: there is none of this name", todo=f"choose of: {', '.join(known)}")
-
-
 def _no_gpu(settings: Settings) -> str:
     """Why there is nothing to read; "" when there is a GPU."""
     collector = Collector(replace(settings, device_timeout=FIRST_CYCLE_SECONDS))
@@ -163,8 +139,3 @@ def _no_gpu(settings: Settings) -> str:
     finally:
         collector.close()
     return why or ("" if frame.devices else "the driver lists none")
-
-
-def _default_state_file() -> Path | None:
-    folder = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
-    return Path(folder) / "nvml.json" if folder else None

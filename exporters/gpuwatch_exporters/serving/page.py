@@ -47,7 +47,7 @@ class Pages:
         page = None
         if outcome.text is not None:
             end = "" if not outcome.text or outcome.text.endswith("\n") else "\n"
-            values = (outcome.text + end).encode()
+            values = (outcome.text + end).encode("utf-8", "replace")  # half a surrogate, as JSON may hold, is a "?"
             own = self._metrics.text(len(values)) + self._metrics.process_text()
             page = Page(values + own.encode(), len(values), outcome.ended_monotonic)
             if self._pack_ahead > 0:

@@ -44,6 +44,11 @@ def test_before_the_first_cycle_there_is_a_page_without_values(pages: Pages) -> 
     assert not pages.ready()
 
 
+def test_half_a_surrogate_in_a_label_takes_no_page_with_it(pages: Pages) -> None:
+    pages.put(outcome('tiny_ratio{account="\ud800x"} 1\n'))
+    assert values(pages.current().plain.decode())["tiny_ratio,?x"] == 1
+
+
 def test_a_good_cycle_puts_its_values_on_the_page_until_one_fails(pages: Pages) -> None:
     pages.put(outcome(PAGE))
     page = pages.current()

@@ -52,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """The settings of parsed options. SettingsError for an unknown name or an address that is none."""
+    if options.embedded and options.hostengine != DEFAULT_ADDRESS:
+        raise SettingsError("--hostengine means nothing with --embedded", todo="give one of them")
     check_known("--disable", options.disable, [*TOPICS, HEALTH])
     check_device_options(options)
     return Settings(

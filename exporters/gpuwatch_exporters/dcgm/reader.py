@@ -30,7 +30,7 @@ class Reader:
 
     def __init__(self, engine: Engine, settings: Settings, uuids: Uuids) -> None:
         self.topics = {id_: topic for id_, topic in TOPICS.items() if id_ not in settings.disabled}
-        self.dropped: Counter[str] = Counter()
+        self.dropped = Counter({"stale": 0, "out_of_range": 0})  # a counter that appears at 1 shows no increase
         self._engine, self._names = engine, Names(engine)
         self._layout, self._xids = Layout(engine, uuids), Xids(engine)
         self._translator = Translator(self.topics)

@@ -70,6 +70,7 @@ def test_defaults() -> None:
         ("--hostengine", "gpu7:port"),
         ("--hostengine", "gpu7:70000"),
         ("--hostengine", "unix:"),
+        ("--embedded", "--hostengine", "gpu7:5555"),
         ("--disable", "nothing"),
         ("--compat", "nothing"),
         ("--forget-after", "-1"),

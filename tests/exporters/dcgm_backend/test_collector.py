@@ -108,7 +108,7 @@ def test_a_share_beyond_one_is_dropped_and_counted_a_little_above_is_one(host: H
 
 
 def test_values_that_stopped_coming_are_not_repeated(host: Host) -> None:
-    host.cycle()
+    assert of_node(host.cycle(), "gpuwatch_exporter_dcgm_dropped_values_total", "stale") == 0
     host.engine.sampled_at = host.clock.seconds()
     host.clock.forward(20)
     assert host.cycle().devices[0].up

@@ -105,8 +105,10 @@ def test_meta_data_of_another_form_takes_no_values_with_it(meta: str, tmp_path: 
 
 
 def test_programs_that_are_not_installed(tmp_path: Path) -> None:
-    page = Page(exporter_of(tmp_path).cycle())
+    exporter = exporter_of(tmp_path)
+    page = Page(exporter.cycle())
     assert failures(page)["nodes", "not_installed"] == 1
+    assert any("--slurm-bin" in note for note in exporter.notes())
     assert page.get("up") == 0
 
 

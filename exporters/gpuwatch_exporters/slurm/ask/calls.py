@@ -49,7 +49,7 @@ class Call(Generic[T]):
             self.records = self._ask(timeout_seconds)
         except CallError as err:
             reason = err.code
-            self._failed(err.what, err.code)
+            self._failed(err.what + (f" (to do: {err.todo})" if err.todo else ""), err.code)
         self.took_seconds = self._clock.monotonic() - began
         self.pace.ended(not reason)
         if not reason:

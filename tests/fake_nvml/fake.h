@@ -3,7 +3,7 @@
 #define FAKE_NVML_H
 #define MAXG 16
 #define MAXM 8
-#define MAXE 64
+#define MAXE 1024
 #define MAXP 16
 typedef unsigned u;
 typedef unsigned long long ull;

@@ -146,18 +146,25 @@ def test_a_feature_that_breaks_off_is_counted_and_the_others_go_on(stage: Stage)
 
 
 def test_the_driver_goes_and_comes_back(stage: Stage) -> None:
+    """Every handle dies with it, those of MIG instances and of the chip's counters too."""
     stage.bus(2)
-    stage.say("gpus 2")
+    mig = ("gpus 2", "mig 1 1g.10gb", "mig 1 2g.20gb")
+    stage.say(*mig)
     stage.cycle()
-    stage.say("gpus 2", "err -1 nvmlInitWithFlags 9", "err -1 * 9", "err 0 * 1", "err 1 * 1")
-    frame = stage.until("driver gone", lambda frame: value(frame, AVAILABLE) == 0)
+    stage.cycle()
+    stage.say(*mig, "driver_gone 1")
+    frame = stage.cycle()
+    assert value(frame, AVAILABLE) == 0
     assert [each.up for each in frame.devices] == [False, False]
     assert {each.family.name for device in frame.devices for each in device.values} == {"gpuwatch_gpu_suspended"}
     assert value(frame, EXPECTED) == 2
-    assert labels(frame, "gpuwatch_exporter_nvml_unavailable_info") != []
-    stage.say("gpus 2")
+    assert labels(frame, "gpuwatch_exporter_nvml_unavailable_info") == [("driver_gone",)]
+    assert [reason for _, reason in told(stage.cycle())] == ["driver_gone"] * 2
+    stage.say(*mig)
     frame = stage.until("back", lambda frame: only_down(frame) == {})
     assert value(frame, "gpuwatch_exporter_nvml_inits_total") == 2
+    assert [len(each.instances) for each in frame.devices] == [0, 2]
+    assert value(frame.devices[0], BUSY) is not None
 
 
 def test_a_driver_that_is_not_loaded(stage: Stage) -> None:

@@ -94,6 +94,22 @@ def test_events_of_a_gpu_that_answers(node: Node) -> None:
     assert 'gpuwatch_gpu_xid_errors_total{node="node-a",gpu="0"' in exporter.cycle()
 
 
+def test_a_storm_of_events_is_counted_whole_and_holds_up_no_cycle(node: Node) -> None:
+    exporter = node.start()
+    node.until(exporter, watched)
+    node.fake.write(TWO, *(f"xid {number % 2} {13 + number % 3} {number}" for number in range(1, 601)))
+    slowest, end = 0.0, time.monotonic() + 20
+    while True:
+        began = time.monotonic()
+        frame = exporter.frame()
+        slowest = max(slowest, time.monotonic() - began)
+        counts = [xids(each) for each in frame.devices]
+        if counts == [{"13": 100, "14": 100, "15": 100}] * 2:
+            break
+        assert time.monotonic() < end, counts
+    assert slowest < 1
+
+
 def test_a_line_of_a_gpu_that_is_lost(node: Node) -> None:
     exporter = node.start()
     node.until(exporter, watched)
@@ -141,7 +157,7 @@ def test_a_log_that_may_not_be_read_leaves_the_events(node: Node) -> None:
 def test_a_driver_that_is_loaded_anew_is_listened_to(node: Node) -> None:
     exporter = node.start()
     node.until(exporter, watched)
-    node.fake.write(TWO, "err -1 * 1", "init_err 9")
+    node.fake.write(TWO, "driver_gone 1")
     node.until(exporter, lambda frame: not any(each.up for each in frame.devices))
     node.fake.write(TWO)
     node.until(exporter, lambda frame: all(each.up for each in frame.devices) and watched(frame))

@@ -13,8 +13,6 @@ from gpuwatch_exporters.dcgm.values import Missing, number
 from gpuwatch_exporters.device.families import xid as of
 from gpuwatch_exporters.device.frame import Value
 
-FIELD = 230
-
 
 class Xids:
     """Counts by uuid, so that they go on when the host engine was connected anew or numbers its GPUs otherwise."""

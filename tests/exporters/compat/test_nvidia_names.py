@@ -12,9 +12,9 @@ from tests.exporters.compat.frames import FIRST, SECOND, cut, frame, whole
 MIB = 1 << 20
 
 
-def read(text: str) -> dict[tuple[str, str, str | None], float]:
+def read(text: str) -> dict[tuple[str, str], float]:
     return {
-        (sample.name, sample.labels["uuid"], sample.labels.get("gpu_instance")): sample.value
+        (sample.name, sample.labels["uuid"]): sample.value
         for each in text_string_to_metric_families(text)
         for sample in each.samples
     }
@@ -22,16 +22,23 @@ def read(text: str) -> dict[tuple[str, str, str | None], float]:
 
 def test_percent_and_bytes() -> None:
     found = read(COMPATS.get("nvidia").render(frame()))
-    assert found["nvidia_gpu_utilization_gpu", FIRST.uuid, None] == 87
-    assert found["nvidia_gpu_memory_used_bytes", FIRST.uuid, None] == 61234 * MIB
-    assert found["nvidia_gpu_memory_total_bytes", SECOND.uuid, "5"] == 81559 * MIB
-    assert ("nvidia_gpu_utilization_gpu", SECOND.uuid, None) not in found  # a cut board: unknown, not 0
+    assert found["nvidia_gpu_utilization_gpu", FIRST.uuid] == 87
+    assert found["nvidia_gpu_memory_used_bytes", FIRST.uuid] == 61234 * MIB
+
+
+def test_a_cut_board_counts_once_and_its_utilization_is_unknown() -> None:
+    text = COMPATS.get("nvidia").render(frame(cut()))
+    assert text.count("\nnvidia_gpu_memory_total_bytes{") == 1
+    assert read(text) == {
+        ("nvidia_gpu_memory_used_bytes", SECOND.uuid): 61234 * MIB,
+        ("nvidia_gpu_memory_total_bytes", SECOND.uuid): 81559 * MIB,
+    }
 
 
 @pytest.mark.parametrize("share", [0.57, 0.29, 1.0, 0.0])
 def test_percent_comes_out_whole(share: float) -> None:
     found = read(COMPATS.get("nvidia").render(frame(whole(utilization_ratio=share))))
-    assert found["nvidia_gpu_utilization_gpu", FIRST.uuid, None] == round(100 * share)
+    assert found["nvidia_gpu_utilization_gpu", FIRST.uuid] == round(100 * share)
 
 
 def test_a_device_that_is_down_has_no_series() -> None:

@@ -2,15 +2,17 @@
 
 The two of memory are those of the first exporters for NVML. The utilization is in no exporter's source: it is what
 people make of that prefix and the field of nvidia-smi.
+
+They are names of whole devices: a MIG instance beside its device would count the same memory twice in each sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpuwatch_exporters.device.compat import COMPATS
-from gpuwatch_exporters.device.frame import DeviceFrame, Frame, Value
+from gpuwatch_exporters.device.frame import DeviceFrame, Frame
 from gpuwatch_exporters.exposition import family, labels, number
 
 
@@ -38,17 +40,11 @@ _ROWS = (
 
 def _found(frame: Frame, ours: str) -> Iterator[tuple[str, float]]:
     for device in frame.devices:
-        yield from ((_text(frame.node, device), amount) for amount in _of(device.values, ours))
-        for instance in device.instances:
-            text = _text(frame.node, device, (("gpu_instance", instance.id),))
-            yield from ((text, amount) for amount in _of(instance.values, ours))
+        text = _text(frame.node, device)
+        yield from ((text, each.number) for each in device.values if each.family.name == ours)
 
 
-def _of(values: Iterable[Value], ours: str) -> Iterator[float]:
-    return (each.number for each in values if each.family.name == ours)
-
-
-def _text(node: str, device: DeviceFrame, more: tuple[tuple[str, str], ...] = ()) -> str:
+def _text(node: str, device: DeviceFrame) -> str:
     who = device.identity
     pairs = (
         ("node", node),
@@ -57,7 +53,7 @@ def _text(node: str, device: DeviceFrame, more: tuple[tuple[str, str], ...] = ()
         ("minor_number", "" if who.minor is None else str(who.minor)),
         ("name", who.model),
     )
-    return labels((*pairs, *more))
+    return labels(pairs)
 
 
 COMPATS.register("nvidia")(NvidiaNames())

@@ -32,9 +32,6 @@ class Tally:
         for (family, labels), number in sorted(self._held.items(), key=lambda pair: (pair[0][0].name, pair[0][1])):
             yield Sample(family, labels, number)
 
-    def __len__(self) -> int:
-        return len(self._held)
-
 
 def bounded(names: Iterable[str], most: int) -> dict[str, str]:
     """Label by name: the first `most` names in their order keep their own, the others share one."""

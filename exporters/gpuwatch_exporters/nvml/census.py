@@ -110,7 +110,8 @@ class Census:
         found = len(roll.frames) + len(roll.unidentified)
         out = [Value(about.EXPECTED, (), found if self._expected is None else self._expected)]
         if counted:
-            out.append(Value(about.VISIBLE, (), sum(each.down_reason in STILL_LISTED for each in roll.frames)))
+            reasons = (*(each.down_reason for each in roll.frames), *(why for _, why in roll.unidentified))
+            out.append(Value(about.VISIBLE, (), sum(reason in STILL_LISTED for reason in reasons)))
         sources = [*bus.counts, *([("library", library)] if library is not None else [])]
         out += [Value(of.LISTED, (name,), number) for name, number in sorted(sources)]
         out += [Value(of.UNIDENTIFIED_INFO, each, 1) for each in roll.unidentified]

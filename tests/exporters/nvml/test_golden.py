@@ -50,6 +50,8 @@ class Node:
         self.compats: tuple[str, ...] = ()
         self.disabled = DETAILS
         self.socket = folder / "kubelet.sock"
+        self.log = folder / "kmsg"
+        self.between: Callable[[], object] = lambda: None  # what happens between the two cycles
 
     def uuid(self, kind: str, number: int, gpu: int) -> str:
         """The uuid that the library gives a GPU (number 0) or a MIG device."""
@@ -75,7 +77,7 @@ class Node:
             disabled=self.disabled,
             sysfs=self.tree.sys,
             procfs=self.tree.proc,
-            kernel_log=self.folder / "kmsg",
+            kernel_log=self.log,
         )
         holders = HolderSettings(
             sources=("podresources", "process"),
@@ -87,6 +89,7 @@ class Node:
         exporter = NvmlExporter(settings, holders)
         try:
             exporter.cycle()
+            self.between()
             time.sleep(SHORTEST_SECONDS + 0.05)
             return exporter.cycle()
         finally:
@@ -123,14 +126,16 @@ def time_sliced(node: Node) -> None:
 
 
 def lost(node: Node) -> None:
-    """A GPU that answers nothing, and an XID as its last word."""
-    node.fake.write("err 1 * 15", "0 procs 0")
+    """A GPU that answers nothing any more, and an XID as its last word."""
+    node.fake.write("0 procs 0")
+    node.log.write_text(f"4,1,0,-;NVRM: Xid (PCI:{slot(1)[:-2]}): 79, GPU has fallen off the bus.\n")
+    node.between = lambda: node.fake.write("err 1 * 15", "0 procs 0")
 
 
 def suspended(node: Node) -> None:
-    """A GPU that the kernel put to sleep."""
-    node.tree.device(slot(1), status="suspended")
+    """A GPU that the kernel puts to sleep."""
     node.fake.write("0 procs 0")
+    node.between = lambda: node.tree.device(slot(1), status="suspended")
 
 
 def old_driver(node: Node) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.exporters.nvml.collector.stage import Stage, labels, only_down, told, value
+from tests.exporters.nvml.collector.stage import Stage, labels, only_down, slot, told, value
 
 EXPECTED, VISIBLE = "gpuwatch_gpus_expected", "gpuwatch_gpus_visible"
 
@@ -32,3 +32,13 @@ def test_the_number_of_gpus_can_be_told(stage: Stage) -> None:
     stage.restart(expected_gpus=4)
     frame = stage.cycle()
     assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (4, 2)
+
+
+def test_one_that_sleeps_from_the_start_is_not_missed_though_nobody_knows_its_uuid(stage: Stage) -> None:
+    stage.bus(2)
+    stage.tree.device(slot(1), status="suspended")
+    stage.tree.listed(slot(1), "GPU-????????-????-????-????-????????????")
+    stage.say("gpus 2")
+    frame = stage.cycle()
+    assert labels(frame, "gpuwatch_gpus_unidentified_info") == [(slot(1), "suspended")]
+    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (2, 2)

@@ -10,6 +10,7 @@ from gpuwatch_exporters.device.family import FAMILIES, Family
 from gpuwatch_exporters.device.frame import Value
 
 _HIGHEST_RATIO = 1.01  # samplers round: what is a little above full is full, what is beyond is no share
+_BEYOND_ONE = ("gpuwatch_gpu_fan_speed_ratio",)  # a fan may turn faster than what it is rated for
 
 
 class Translator:
@@ -30,7 +31,7 @@ class Translator:
             amount = _amount(of, raw)
             if amount is None:
                 continue
-            if family.name.endswith("_ratio"):
+            if family.name.endswith("_ratio") and family.name not in _BEYOND_ONE:
                 if not 0 <= amount <= _HIGHEST_RATIO:
                     dropped["out_of_range"] += 1
                     continue

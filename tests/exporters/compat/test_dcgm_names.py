@@ -156,6 +156,15 @@ def test_units_of_the_newer_names() -> None:
     assert told["DCGM_FI_DEV_NVLINK_THROUGHPUT_BYTES_PER_SECOND"] == 90e9
 
 
+def test_each_name_of_nvlink_errors_has_its_newer_one() -> None:
+    kinds = {"nvlink_errors_total{crc_flit}": 1.0, "nvlink_errors_total{crc_data}": 2.0,
+             "nvlink_errors_total{replay}": 3.0, "nvlink_errors_total{recovery}": 4.0}  # fmt: skip
+    device = DeviceFrame(FIRST, up=True, values=values(kinds))
+    old, new = ({each.metric: each.value for each in samples(frame(device), v)} for v in ("dcgm", "dcgm-4.9"))
+    assert {name.replace("_COUNT_TOTAL", "_TOTAL"): amount for name, amount in old.items()} == new
+    assert sorted(new.values()) == [1, 2, 3, 4]
+
+
 def test_labels_of_the_older_generation() -> None:
     [power] = named(samples(frame(whole(), workloads=(pod("job-0"),))), "DCGM_FI_DEV_POWER_USAGE")
     assert power.labels == {

@@ -100,10 +100,11 @@ def test_an_error_code_is_no_value(host: Host, code: int) -> None:
 
 
 def test_a_share_beyond_one_is_dropped_and_counted_a_little_above_is_one(host: Host) -> None:
-    host.engine.samples[GPU, 0] |= {1001: 1.004, 1002: 1.8}
+    host.engine.samples[GPU, 0] |= {1001: 1.004, 1002: 1.8, 191: 105}
     frame = host.cycle()
     assert value(frame, "graphics_active_ratio") == 1.0
     assert value(frame, "sm_active_ratio") is None
+    assert value(frame, "fan_speed_ratio", "0") == 1.05  # of its rated speed
     assert of_node(frame, "gpuwatch_exporter_dcgm_dropped_values_total", "out_of_range") == 1
 
 

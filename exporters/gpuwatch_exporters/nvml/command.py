@@ -24,6 +24,7 @@ from gpuwatch_exporters.serving import add_serving_arguments
 from gpuwatch_exporters.serving import run as serve
 
 ALL = "all"
+LARGEST_CODE = 255
 DEVICE_SECONDS = 0.8
 FIRST_CYCLE_SECONDS = 20.0  # with --once there is no second cycle that could tell what a slow driver tells late
 
@@ -90,6 +91,9 @@ def settings_of(options: argparse.Namespace) -> Settings:
         timeout = min(DEVICE_SECONDS, DEVICE_SECONDS * options.interval)
     if not 0 < timeout <= options.interval:
         raise SettingsError(f"--device-timeout {timeout:g} is not above 0 and within --interval {options.interval:g}")
+    code = options.exit_when_no_gpu
+    if code is not None and not 0 <= code <= LARGEST_CODE:
+        raise SettingsError(f"--exit-when-no-gpu {code} is no exit code", todo=f"give 0 to {LARGEST_CODE}")
     if options.process_memory < 0:
         raise SettingsError(f"--process-memory {options.process_memory} is below 0", todo="0 means none")
     return Settings(

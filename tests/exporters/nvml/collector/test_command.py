@@ -83,6 +83,7 @@ def test_a_short_interval_shortens_the_wait_for_devices() -> None:
         (("--forget-after", "-1"), "--forget-after -1"),
         (("--forget-after", "nan"), "--forget-after nan"),
         (("--node-name", ""), "no name"),
+        (("--exit-when-no-gpu", "256"), "--exit-when-no-gpu 256"),
         (("--expected-gpus", "all"), "--expected-gpus all"),
         (("--expected-gpus", "-1"), "--expected-gpus -1"),
         (("--expected-gpus", "\u00b2"), "--expected-gpus"),

@@ -121,7 +121,8 @@ def test_a_plain_user_reads_the_devices(node: Node, tmp_path: Path) -> None:
     # What is imported later must be read while the files still may be.
     become = (
         "import os, sys, encodings.idna; from gpuwatch_exporters.__main__ import main;"
-        "import gpuwatch_exporters.nvml.command as c; c.GROUPS.ids(), c.COMPATS.ids();"
+        "import gpuwatch_exporters.nvml.command as c, gpuwatch_exporters.device.compat as d;"
+        "c.GROUPS.ids(), d.COMPATS.ids();"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534); sys.exit(main())"
     )
     with served(node, tmp_path / "log", command=(sys.executable, "-c", become)) as (address, _):

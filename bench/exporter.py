@@ -6,7 +6,8 @@ Needs gcc and `pip install nvitop-exporter`. Both are child processes on loopbac
 connection: request, whole answer, close, through a bare socket, so that the client's own work hardly counts. As
 Prometheus does, the request takes gzip; times without are told too. The CPU of a scrape is what the process used while
 it was scraped without pause, less what it used idle for the same time, divided by the scrapes; the CPU of 15 s is all
-of it with one scrape, background work included. Families are those with at least one sample. Then every call of the
+of it with one scrape, background work included. Families are those with at least one sample, every detail read; the
+product (--model) decides what there is, and the default has most, links to its CPU included. Then every call of the
 library takes --delay-ms and the scrapes run again: an exporter that asks the library while it is scraped shows it here.
 """
 
@@ -33,6 +34,8 @@ from tests.servers import EXPORTER, free_port, get, running
 
 TIMES_FASTER, TIMES_LESS_CPU, TIMES_MEMORY, TIMES_FAMILIES, P99_BAR_MS = 10.0, 8.0, 1.2, 3.0, 5.0
 IDLE_SECONDS = 15.0
+# A node at work: the last board is cut, and one had an XID.
+STATE = ("mig {last} 1 22016", "mig {last} 2 45056", "mig {last} 4 90112", "xid 1 31 1")
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -59,12 +62,13 @@ class Side:
 def main() -> int:
     options = _options()
     print(
-        f"{options.gpus} x {options.model} on the fake library, {options.scrapes} scrapes each, "
+        f"{options.gpus} x {options.model} on the stand-in (one cut by MIG), {options.scrapes} scrapes each, "
         f"nvitop-exporter {importlib.metadata.version('nvitop-exporter')}, load {os.getloadavg()[0]:.1f}"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         fake = FakeNvml(folder / "fake", gpus=options.gpus, model=options.model)
+        fake.write(*(line.format(last=options.gpus - 1) for line in STATE))
         with _exporter(folder, fake) as ours, _nvitop(folder, fake) as peer:
             sides = (ours, peer)
             for side in sides:
@@ -217,7 +221,7 @@ def _with_env(fake: FakeNvml, command: list[str]) -> list[str]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--gpus", type=int, default=8)
-    parser.add_argument("--model", default="NVIDIA B200", help="decides what there is to read (default: %(default)s)")
+    parser.add_argument("--model", default="NVIDIA GB200", help="decides what there is to read (default: %(default)s)")
     parser.add_argument("--scrapes", type=int, default=1000)
     parser.add_argument("--delay-ms", type=int, default=500)
     return parser.parse_args()

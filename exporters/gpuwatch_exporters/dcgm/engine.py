@@ -65,8 +65,11 @@ class Engine:
     def call(self, function: str, *arguments: Any) -> Any:
         """Calls a function of the bindings, the handle first. EngineGoneError, RefusedError."""
         found = getattr(self._agent, function, None)
-        if found is None:
-            return self._refuse(function, "function_not_found")
+        if (
+            found is None
+        ):  # bindings of DCGM 3 have no dcgmGetGpuStatus: a lack, counted once, and no fault of each cycle
+            self.failures[function, "function_not_found"] = 1
+            raise RefusedError("function_not_found")
         try:
             return found(self._handle, *arguments)
         except self.structs.DCGMError as err:

@@ -323,6 +323,18 @@ def test_a_socket_is_told_as_one(host: Host) -> None:
     assert host.engine.connected_to == [("/run/dcgm.sock", True)]
 
 
+def test_a_function_that_older_bindings_lack_is_counted_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dcgm_agent
+
+    monkeypatch.delattr(dcgm_agent, "dcgmGetGpuStatus")
+    host.cycle()
+    frame = host.cycle()
+    assert of_node(frame, "gpuwatch_exporter_call_failures_total", "dcgmGetGpuStatus", "function_not_found") == 1
+    assert [each.up for each in frame.devices] == [True, True]
+    host.engine.samples[GPU, 0].clear()  # a lost one has no values
+    assert [each.down_reason for each in host.cycle().devices] == ["no_values", None]
+
+
 def test_failed_calls_are_counted_by_function_and_error(host: Host) -> None:
     host.engine.refused["dcgmGetGpuStatus"] = -3
     host.cycle()

@@ -92,7 +92,7 @@ class SlurmExporter(Exporter):
     def _samples(self) -> Iterator[Sample]:
         now = self._clock.now().timestamp()
         nodes, jobs = self._nodes.records, self._jobs.records
-        whole = whole_nodes(jobs or ())
+        whole = None if jobs is None else whole_nodes(jobs)
         if nodes is not None:
             yield from node_samples(nodes, whole).samples()
             yield from partition_gpu_samples(nodes, whole).samples()

@@ -92,6 +92,14 @@ def test_a_node_that_a_job_has_whole_has_no_free_gpus() -> None:
     assert numbers(partition_gpu_samples([node(gpus_used={"h100": 2})], whole))["partition_gpus_free", "a", "h100"] == 0
 
 
+def test_while_jobs_are_not_told_what_one_may_have_whole_is_unknown_not_free() -> None:
+    nodes = [node(base="allocated", condition="allocated", gpus_used={"h100": 2}), node("n2", gpus_used={"h100": 2})]
+    told = numbers(node_samples(nodes, None))
+    parts = {part: told[f"gpus_{part}", "h100"] for part in ("allocated", "held", "free", "unknown", "installed")}
+    assert parts == {"allocated": 4, "held": 0, "free": 6, "unknown": 6, "installed": 16}
+    assert numbers(partition_gpu_samples(nodes, None))["partition_gpus_free", "a", "h100"] == 6
+
+
 def test_more_in_use_than_installed_frees_nothing_and_loses_nothing() -> None:
     told = numbers(node_samples([node(gpus={"h100": 4}, gpus_used={"h100": 5, "b200": 1})], ()))
     assert told["gpus_free", "h100"] == 0

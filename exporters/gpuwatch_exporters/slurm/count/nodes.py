@@ -13,8 +13,8 @@ from gpuwatch_exporters.slurm.records import Node
 _ALWAYS = (of_gpus.ALLOCATED, of_gpus.SHARED, of_gpus.HELD, of_gpus.FREE, of_gpus.PROMISED, of_gpus.UNKNOWN)
 
 
-def node_samples(nodes: Iterable[Node], whole: Collection[str]) -> Tally:
-    """`whole`: names of the nodes that a job has for itself."""
+def node_samples(nodes: Iterable[Node], whole: Collection[str] | None) -> Tally:
+    """`whole`: names of the nodes that a job has for itself, None where the jobs are not told."""
     tally = Tally()
     for condition in CONDITIONS:
         tally.add(of.NODES, condition, number=0)  # a condition that nobody is in is 0, so that its alert can end
@@ -24,7 +24,7 @@ def node_samples(nodes: Iterable[Node], whole: Collection[str]) -> Tally:
         for flag in node.flags:
             tally.add(of.FLAGGED, flag)
         _beside(tally, node)
-        _gpus(tally, node, node.name in whole)
+        _gpus(tally, node, held_whole(node, whole))
         for each in node.others:
             tally.add(of_gpus.GRES, each.name, each.type, number=each.count)
     return tally
@@ -43,7 +43,15 @@ def takes_work(node: Node) -> bool:
     return node.condition in TAKES_WORK
 
 
-def _gpus(tally: Tally, node: Node, whole: bool) -> None:
+def held_whole(node: Node, whole: Collection[str] | None) -> bool | None:
+    """Whether a job has the node for itself. None: it may be, for the jobs are not told and all of its CPUs are taken,
+    as such a job takes them."""
+    if whole is None:
+        return None if node.base == "allocated" else False
+    return node.name in whole
+
+
+def _gpus(tally: Tally, node: Node, whole: bool | None) -> None:
     for kind, installed in node.gpus.items():
         tally.add(of_gpus.INSTALLED, kind, number=installed)
         tally.add(of_gpus.BY_CONDITION, kind, node.condition, number=installed)
@@ -62,9 +70,11 @@ def _gpus(tally: Tally, node: Node, whole: bool) -> None:
         _left(tally, node, whole, kind, left)
 
 
-def _left(tally: Tally, node: Node, whole: bool, kind: str, left: int) -> None:
+def _left(tally: Tally, node: Node, whole: bool | None, kind: str, left: int) -> None:
     """GPUs of one type that no job got."""
-    if whole:
+    if whole is None:
+        tally.add(of_gpus.UNKNOWN, kind, number=left)
+    elif whole:
         tally.add(of_gpus.HELD, kind, number=left)
     elif takes_work(node):
         tally.add(of_gpus.FREE, kind, number=left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from gpuwatch_exporters.slurm.count.nodes import takes_work, unallocated
+from gpuwatch_exporters.slurm.count.nodes import held_whole, takes_work, unallocated
 from gpuwatch_exporters.slurm.count.tally import Tally
 from gpuwatch_exporters.slurm.families import partitions as of
 from gpuwatch_exporters.slurm.families import reservations as of_reservations
@@ -28,8 +28,8 @@ def partition_samples(partitions: Iterable[Partition]) -> Tally:
     return tally
 
 
-def partition_gpu_samples(nodes: Iterable[Node], whole: Collection[str]) -> Tally:
-    """GPUs of the partitions' nodes."""
+def partition_gpu_samples(nodes: Iterable[Node], whole: Collection[str] | None) -> Tally:
+    """GPUs of the partitions' nodes; `whole` as for node_samples. What may be held is not free."""
     tally = Tally()
     for node in nodes:
         for partition in node.partitions:
@@ -38,7 +38,7 @@ def partition_gpu_samples(nodes: Iterable[Node], whole: Collection[str]) -> Tall
                 if node.gpus_used is not None:
                     tally.add(of.GPUS_ALLOCATED, partition, kind, number=node.gpus_used.get(kind, 0))
             for kind, left in unallocated(node):
-                free = left if takes_work(node) and node.name not in whole else 0
+                free = left if takes_work(node) and held_whole(node, whole) is False else 0
                 tally.add(of.GPUS_FREE, partition, kind, number=free)
     return tally
 

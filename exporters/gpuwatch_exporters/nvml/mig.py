@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pynvml as nv
 
+from gpuwatch_exporters.nvml.calls import DriverGoneError
 from gpuwatch_exporters.nvml.group import Board, Instance
 
 _GIB = 1 << 30
@@ -50,6 +51,8 @@ def scan(board: Board) -> list[tuple[Any, Found]] | None:
         return None
     found: list[tuple[Any, Found]] = []
     for index in range(limit or _EIGHTHS):
+        if board.calls.closed:
+            raise DriverGoneError("closed")
         try:
             handle = nv.nvmlDeviceGetMigDeviceHandleByIndex(board.handle, index)
             uuid = nv.nvmlDeviceGetUUID(handle)

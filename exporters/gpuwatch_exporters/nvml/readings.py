@@ -53,6 +53,14 @@ def number(board: Board | Instance, function: Callable[..., Any] | None, *argume
     return known(board, function.__name__, board.ask(function, *arguments))
 
 
+def share(board: Board, name: str, percent: Number) -> float | None:
+    """The percentage as a ratio, or None where it is none (which is counted)."""
+    if 0 <= percent <= 100:
+        return percent / 100
+    board.calls.failures[name, "no_value"] += 1
+    return None
+
+
 def scaled(told: Number, factor: float) -> Number:
     """told x factor; factors below 1 divide by the whole number that they stand for, so that 300 mW is 0.3 W."""
     return told / round(1 / factor) if factor < 1 else told * factor

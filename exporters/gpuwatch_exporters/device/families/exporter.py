@@ -8,7 +8,7 @@ NVML_AVAILABLE = node_gauge(
 )
 NVML_UNAVAILABLE_INFO = node_gauge(
     "gpuwatch_exporter_nvml_unavailable_info",
-    "Why the library is not available: library_not_found, driver_not_loaded, lib_rm_version_mismatch, ...; 1.",
+    "Why the library is not available: library_not_found, driver_not_loaded, lib_rm_version_mismatch ...; always 1.",
     "reason",
 )
 NVML_INFO = node_gauge(

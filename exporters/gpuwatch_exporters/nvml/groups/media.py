@@ -9,7 +9,7 @@ import pynvml as nv
 from gpuwatch_exporters.device.families import media as of
 from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
-from gpuwatch_exporters.nvml.readings import known, scaled
+from gpuwatch_exporters.nvml.readings import scaled, share
 
 _ENGINES = (
     (nv.nvmlDeviceGetEncoderUtilization, of.ENCODER),
@@ -29,8 +29,9 @@ class Media(Group):
             return
         for function, family in _ENGINES:
             told = board.ask(function)  # [percent, sample period]
-            if told is not None and known(board, function.__name__, told[0]) is not None:
-                yield Value(family, (), told[0] / 100)
+            ratio = None if told is None else share(board, function.__name__, told[0])
+            if ratio is not None:
+                yield Value(family, (), ratio)
 
 
 class MediaSessions(Group):

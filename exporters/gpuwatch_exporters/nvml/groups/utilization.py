@@ -9,6 +9,7 @@ import pynvml as nv
 from gpuwatch_exporters.device.families import utilization as of
 from gpuwatch_exporters.device.frame import Value
 from gpuwatch_exporters.nvml.group import GROUPS, Board, Group
+from gpuwatch_exporters.nvml.readings import share
 
 
 class Utilization(Group):
@@ -19,9 +20,12 @@ class Utilization(Group):
             board.why = "mig_enabled"
             return
         rates = board.ask(nv.nvmlDeviceGetUtilizationRates)
-        if rates is not None:
-            yield Value(of.UTILIZATION, (), rates.gpu / 100)
-            yield Value(of.MEMORY_CONTROLLER, (), rates.memory / 100)
+        if rates is None:
+            return
+        for family, percent in ((of.UTILIZATION, rates.gpu), (of.MEMORY_CONTROLLER, rates.memory)):
+            ratio = share(board, "nvmlDeviceGetUtilizationRates", percent)
+            if ratio is not None:
+                yield Value(family, (), ratio)
 
 
 GROUPS.register("utilization")(Utilization())

@@ -179,3 +179,11 @@ def test_where_a_board_sits_in_a_rack_is_told_in_numbers(fake_nvml: FakeNvml) ->
     values = read("board", board(1))
     assert values["platform_info", "1820224110129", "3", "2", "1", "2"] == 1
     assert all(text.isprintable() for key in values for text in key)
+
+
+def test_more_than_all_of_the_time_is_no_share_of_it(fake_nvml: FakeNvml) -> None:
+    fake_nvml.write("0 util 101", "0 mem_util 40", "answer 0 nvmlDeviceGetEncoderUtilization 4294967295 167000")
+    device = board()
+    assert read("utilization", device) == {("memory_controller_utilization_ratio",): 0.4}
+    assert ("encoder_utilization_ratio",) not in read("media", device)
+    assert device.calls.failures["nvmlDeviceGetUtilizationRates", "no_value"] == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import copy
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ def objects(name: str) -> dict[str, Object]:
 
 @pytest.fixture
 def daemon_set() -> Object:
-    return objects("exporter.yaml")["DaemonSet"]
+    return objects("base/exporter.yaml")["DaemonSet"]
 
 
 def pod(daemon_set: Object) -> Object:
@@ -126,7 +128,7 @@ def test_probes_and_scrapes_find_the_port(daemon_set: Object) -> None:
 
 
 def test_the_cluster_is_asked_nothing(daemon_set: Object) -> None:
-    found = objects("exporter.yaml")
+    found = objects("base/exporter.yaml")
     assert found.keys() == {"Namespace", "ServiceAccount", "DaemonSet"}
     assert found["ServiceAccount"]["automountServiceAccountToken"] is False
     assert pod(daemon_set)["automountServiceAccountToken"] is False
@@ -134,10 +136,27 @@ def test_the_cluster_is_asked_nothing(daemon_set: Object) -> None:
     assert pod(daemon_set)["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]
 
 
-def test_what_kustomize_reads_is_there() -> None:
-    for folder in (DEPLOY, DEPLOY / "with-pods"):
-        for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
-            assert (folder / name).exists()
+@pytest.mark.parametrize("name", [".", "base", "with-pods"])
+def test_kustomize_finds_what_it_builds_on(name: str) -> None:
+    """It refuses a folder that holds the one it is read from: it would go round in a circle."""
+    folder = (DEPLOY / name).resolve()
+    for resource in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
+        found = (folder / resource).resolve()
+        assert (found / "kustomization.yaml").exists() if found.is_dir() else found.parent == folder
+        assert found != folder
+        assert found not in folder.parents
+
+
+@pytest.mark.parametrize(("name", "user"), [(".", 65534), ("with-pods", 0)])
+def test_kubectl_renders_it(name: str, user: int, daemon_set: Object) -> None:
+    program = shutil.which("kubectl") or pytest.skip("needs kubectl")
+    done = subprocess.run(
+        [program, "kustomize", str(DEPLOY / name)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    rendered = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    assert pod(rendered["DaemonSet"])["securityContext"]["runAsUser"] == user
+    assert rendered["DaemonSet"] == (patched(daemon_set) if user == 0 else daemon_set)
 
 
 def test_the_container_is_built_of_what_is_here_and_runs_as_nobody() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -55,7 +56,7 @@ class Remembered:
             self._seen = _parsed(self.file.read_text(encoding="utf-8"))
         except OSError as err:
             self._tell("unreadable", err)
-        except (ValueError, TypeError, KeyError, AttributeError) as err:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as err:
             self._tell("broken", err)
 
     def update(self, present: Iterable[Identity], now: float) -> tuple[Identity, ...]:
@@ -126,6 +127,8 @@ def _parsed(text: str) -> dict[str, _Seen]:
         identity = Identity(**each)
         texts = (identity.uuid, identity.pci_bus_id, identity.model, identity.serial, identity.driver_version)
         numbers = (identity.index, identity.minor)
+        if not math.isfinite(at):
+            raise ValueError("a time that is no time")
         if not (identity.uuid and all(isinstance(text, str) for text in texts)):
             raise ValueError("a device without a uuid")
         if not all(number is None or (isinstance(number, int) and number >= 0) for number in numbers):

@@ -85,7 +85,8 @@ def test_the_file_is_written_when_something_changed_and_once_an_hour(tmp_path: P
         '{"version": 1, "gpus": [{"uuid": "GPU-1", "index": -1, "seen_at": 1}]}',
         '{"version": 1, "gpus": [{"uuid": "GPU-1", "index": 0, "seen_at": "today"}]}',
         '{"version": 1, "gpus": [{"uuid": "GPU-1", "index": 0, "color": "green", "seen_at": 1}]}',
-        '{"version": 1, "gpus": "none"}',
+        '{"version": 1, "gpus": "none"}', "[" * 100_000,
+        '{"version": 1, "gpus": [{"uuid": "GPU-1", "index": 0, "seen_at": NaN}]}',
     ],
 )  # fmt: skip
 def test_a_broken_file_is_told_and_written_anew(tmp_path: Path, text: str) -> None:

@@ -90,3 +90,17 @@ def test_an_instance_that_vanishes_while_it_is_read_harms_nobody(stage: Stage) -
     frame = stage.cycle()
     assert only_down(frame) == {}
     assert instances(frame) == ()
+
+
+def test_a_call_that_fails_on_instances_leaves_what_others_tell_of_them(stage: Stage) -> None:
+    slices, memory = "gpuwatch_gpu_mig_instance_compute_slices", "gpuwatch_gpu_memory_total_bytes"
+    layout = ("gpus 1", "mig 0 3g.40gb", "mig 0 1g.10gb")
+    stage.say(*layout, "err 0 nvmlDeviceGetAttributes_v2 999")
+    told = instances(stage.cycle())
+    assert [each.profile for each in told] == ["3g.40gb", "1g.10gb"]
+    assert all(value(each, memory) and value(each, slices) is None for each in told)
+    stage.say(*layout, "err 0 nvmlDeviceGetMemoryInfo 999", "err 0 nvmlDeviceGetMemoryInfo_v2 999")
+    stage.restart()
+    told = instances(stage.cycle())
+    assert [value(each, slices) for each in told] == [3, 1]
+    assert all(value(each, memory) is None for each in told)

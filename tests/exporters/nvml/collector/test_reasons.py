@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pynvml as nv
 from gpuwatch_exporters.device.frame import DeviceFrame
 
 from tests.exporters.nvml.collector.stage import Stage, labels
@@ -28,3 +29,14 @@ def test_the_reason_is_told(stage: Stage) -> None:
     stage.restart()
     first = reasons(stage.cycle().devices[0])
     assert (first["mig_room"], first["nvlink"]) == ("not_supported", "driver_too_old")
+
+
+def test_switched_off_the_chips_counters_are_never_touched(stage: Stage) -> None:
+    stage.say("gpus 2", "mig 1 1g.10gb")
+    stage.restart(disabled=frozenset({"gpm", "gpm_parts"}))
+    stage.cycle()
+    stage.cycle()
+    assert not [name for name in nv._nvmlGetFunctionPointer_cache if "Gpm" in name]
+    stage.restart()
+    stage.cycle()
+    assert "nvmlGpmSampleGet" in nv._nvmlGetFunctionPointer_cache

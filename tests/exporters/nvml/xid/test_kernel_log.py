@@ -185,6 +185,21 @@ def test_no_kernel_log_at_all(book: XidBook, tmp_path: Path) -> None:
     log.stop()
 
 
+def test_a_log_that_cannot_be_read_is_told_once_and_tried_with_each_cycle(
+    book: XidBook, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = KernelLog(book, tmp_path / "kmsg")
+    for _ in range(3):
+        log.start()
+    assert len(caplog.records) == 1
+    (tmp_path / "kmsg").write_text("")
+    log.start()
+    try:
+        assert log.reason == ""
+    finally:
+        log.stop()
+
+
 def test_after_a_stop_it_does_not_count_the_same_lines_again(reading: KernelLog, book: XidBook, tmp_path: Path) -> None:
     (tmp_path / "kmsg").write_text(xid(31))
     start(reading, 1)

@@ -1,3 +1,3 @@
 """The NVML exporter: reads the GPUs of one node through NVIDIA's management library, from nvidia-ml-py alone."""
 
-HELP = "exports the GPUs of this node through NVML"
+HELP = "serve the GPUs of this node, read through NVML"

@@ -110,6 +110,7 @@ class Routes:
 
     def _landing_html(self) -> str:
         name, tally = html.escape(self._exporter.name), self._cycles.tally
+        told = html.escape(self._exporter.help[:1].upper() + self._exporter.help[1:].removesuffix("."))
         lines = list(self._exporter.notes())
         lines.append(f"{tally.cycles} cycles, {tally.failures} of them failed")
         if tally.last_success_at is not None:
@@ -120,7 +121,7 @@ class Routes:
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>gpuwatch {name} exporter</title>'
             "<style>body{font:16px system-ui,sans-serif;margin:2rem;max-width:60rem}</style></head><body>"
-            f"<h1>gpuwatch {name} exporter</h1><p>{html.escape(self._exporter.help)} Version {__version__}.</p>"
+            f"<h1>gpuwatch {name} exporter</h1><p>{told}. Version {__version__}.</p>"
             f'<p><a href="/metrics">metrics</a> · <a href="/-/healthy">healthy</a> · <a href="/-/ready">ready</a></p>'
             f"<ul>{items}</ul></body></html>\n"
         )

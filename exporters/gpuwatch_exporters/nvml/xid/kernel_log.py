@@ -43,15 +43,17 @@ class KernelLog:
         self._stopping = False
 
     def start(self) -> None:
-        """Begins to read, once: never again after a stop. Never raises: what stands against it is in `reason`."""
+        """Begins to read, once: never again after a stop; where it could not, the next call tries again. Never raises:
+        what stands against it is in `reason`."""
         if self._thread is not None or self.reason == "stopped":
             return
         try:
             # Not blocking: at the end of what is there, waiting is done by poll, which stop() can end.
             source = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as err:
-            self.reason = _reason(err)
-            log.warning("the kernel log is not read: %s: %s", self._path, err.strerror)
+            before, self.reason = self.reason, _reason(err)
+            if self.reason != before:  # it is tried again with each cycle, and told once
+                log.warning("the kernel log is not read: %s: %s", self._path, err.strerror)
             return
         self.reason, self._stopping, self._wake = "", False, os.pipe()
         self._thread = threading.Thread(target=self._run, args=(source,), name="kernel-log", daemon=True)

@@ -46,8 +46,9 @@ class Fabric(Group):
 
     def read(self, board: Board) -> Iterable[Value]:
         info = _ask(board)
+        if info is not None and info.state == nv.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED:
+            board.why = "no_fabric"
         if info is None or info.state not in _STATES:
-            board.why = "no_fabric" if info is not None else ""
             return
         joined = info.state == nv.NVML_GPU_FABRIC_STATE_COMPLETED and info.status == nv.NVML_SUCCESS
         yield Value(of.STATE, (), info.state)

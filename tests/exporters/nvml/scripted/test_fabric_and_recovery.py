@@ -44,7 +44,13 @@ def test_before_it_has_joined_cluster_and_clique_mean_nothing(library: Scripted)
 
 def test_without_a_fabric_nothing_is_told(library: Scripted) -> None:
     library.library.sc_fabric(3, nv.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED, 0, 0, 0, 0)
-    assert read(Fabric(), library.board()) == []
+    board = library.board()
+    assert read(Fabric(), board) == []
+    assert board.why == "no_fabric"
+    library.library.sc_fabric(3, 77, 0, 0, 0, 0)  # a state of a newer driver
+    board = library.board()
+    assert read(Fabric(), board) == []
+    assert board.why == ""
 
 
 def test_an_older_driver_knows_the_older_form(library: Scripted) -> None:

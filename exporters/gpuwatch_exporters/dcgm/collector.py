@@ -23,10 +23,11 @@ from gpuwatch_exporters.node.remembered import Remembered
 
 log = logging.getLogger(__name__)
 GONE = frozenset(("lost", "detached", "disabled"))
+RELEASE_SECONDS = 2.0  # for a cycle that is under way
 
 
 class Collector:
-    """Everything between the host engine and a Frame. `collect`, `release`, `resume` and `close` exclude each other.
+    """Everything between the host engine and a Frame. Any thread may release and resume.
 
     SettingsError when DCGM's bindings or library are not here.
     """
@@ -63,17 +64,21 @@ class Collector:
             features |= {(id_, "off" if off else "on", off): 1 for id_, off in (node_features or {}).items()}
             return self._frame(devices, features)
 
-    def release(self) -> None:
-        """Gives back the connection, or ends the host engine of this process, which lets go of the devices."""
-        with self._lock:
-            self._released = True
-            self._engine.close("released", again=False)
+    def release(self) -> bool:
+        """Gives back the connection, or ends the host engine of this process, which lets go of the devices. Whether
+        that is done; if not, a call hangs, and the first cycle after it does it."""
+        self._released = True
+        if not self._lock.acquire(timeout=RELEASE_SECONDS):
+            return False
+        try:
+            self._engine.close("released")
+        finally:
+            self._lock.release()
+        return True
 
     def resume(self) -> None:
         """Takes it up again with the next cycle."""
-        with self._lock:
-            self._released = False
-            self._engine.reopen()
+        self._released = False
 
     def close(self) -> None:
         """Gives everything back."""
@@ -82,6 +87,9 @@ class Collector:
 
     def _read(self, now: float) -> tuple[list[DeviceFrame], Features]:
         """The host engine's devices and its features; none while it does not answer."""
+        if self._released:
+            self._engine.close("released")
+            return [], {}
         try:
             if not self._engine.ensure():
                 return [], {}

@@ -89,18 +89,14 @@ class Engine:
         """The function as one that the library can call with (entity group, entity, values, count, anything)."""
         return self._agent.dcgmFieldValueEntityEnumeration_f(function)
 
-    def close(self, reason: str = "closed", again: bool = True) -> None:
-        """Gives the connection back, with all that was watched through it. again False: until `reopen` is called."""
+    def close(self, reason: str = "closed") -> None:
+        """Gives the connection back, with all that was watched through it."""
         handle, self._handle = self._handle, None
         if handle is not None:
             stop = self._agent.dcgmStopEmbedded if self._settings.embedded else self._agent.dcgmDisconnect
             with suppress(self.structs.DCGMError):  # a connection that broke cannot be closed either
                 stop(handle)
-        self.reason, self._next = reason, 0.0 if again else float("inf")
-
-    def reopen(self) -> None:
-        """Connects again with the next `ensure`."""
-        self._next = 0.0
+        self.reason, self._next = reason, 0.0
 
     def _connect(self) -> Any:
         structs = self.structs

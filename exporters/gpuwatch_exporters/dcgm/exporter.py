@@ -55,8 +55,10 @@ class DcgmExporter(Exporter):
         self._collector.close()
 
     def _release(self) -> str:
-        self._collector.release()
+        done = self._collector.release()
         log.info("released on request")
+        if not done:
+            return "releasing: a call to the host engine hangs; it is released as soon as that ends"
         return "released: nothing is watched; what another host engine holds open is its own matter"
 
     def _resume(self) -> str:

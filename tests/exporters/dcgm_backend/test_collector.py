@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
+from gpuwatch_exporters.dcgm import collector as module
 from gpuwatch_exporters.dcgm.topics import TOPICS
 from gpuwatch_exporters.device.family import FAMILIES
 
@@ -315,6 +317,25 @@ def test_what_is_released_is_not_touched_until_it_is_resumed(host: Host) -> None
     collector.resume()
     assert host.cycle().devices[0].up
     assert host.engine.connected_to == [("embedded", False)] * 2
+
+
+def test_a_release_while_a_call_hangs_is_done_after_it(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RELEASE_SECONDS", 0.02)
+    collector = host.open()
+    host.cycle()
+    hangs, ends = threading.Event(), threading.Event()
+    host.engine.then["dcgmGetAllDevices"] = lambda: (hangs.set(), ends.wait(10))
+    cycle = threading.Thread(target=host.cycle)
+    cycle.start()
+    assert hangs.wait(10)
+    assert not collector.release()
+    ends.set()
+    cycle.join(10)
+    before = host.engine.calls.total()
+    assert [each.down_reason for each in host.cycle().devices] == ["released", "released"]
+    assert host.engine.calls.total() == before + 1  # the goodbye
+    collector.resume()
+    assert host.cycle().devices[0].up
 
 
 def test_a_socket_is_told_as_one(host: Host) -> None:

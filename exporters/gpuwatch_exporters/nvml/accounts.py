@@ -73,10 +73,17 @@ def with_features_off(frame: DeviceFrame, result: Result | None) -> DeviceFrame:
     return replace(frame, values=(*frame.values, *off))
 
 
-def notes(unavailable: str, devices: Iterable[DeviceFrame], states: Iterable[Value]) -> tuple[str, ...]:
-    """Lines for people: the library if it is not there, devices that are down, features that are off."""
+def notes(
+    unavailable: str,
+    devices: Iterable[DeviceFrame],
+    unidentified: Iterable[tuple[str, str]],
+    states: Iterable[Value],
+) -> tuple[str, ...]:
+    """Lines for people: the library if it is not there, devices that are down (those without a uuid by address and
+    reason), features that are off."""
     lines = [f"NVML is not available: {unavailable}"] if unavailable else []
     lines += [f"GPU {each.identity.uuid} is down: {each.down_reason}" for each in devices if not each.up]
+    lines += [f"the GPU at {address} is not read: {reason}" for address, reason in unidentified]
     off = ((*each.labels, each.number) for each in states if each.labels[1] == "off")
     return (*lines, *(f"{feature} is off: {reason} ({number:.0f})" for feature, _, reason, number in off))
 

@@ -189,7 +189,8 @@ class Collector:
         values += self._census.values(roll, bus, session.facts.count if session.facts else None, counted)
         values += self._accounts.values(session, self._seats.values())
         states = features(results.values(), self._disabled, node_features)
-        return Frame(self._settings.node, devices, (*values, *states), notes=notes(session.reason, devices, states))
+        lines = notes(session.reason, devices, roll.unidentified, states)
+        return Frame(self._settings.node, devices, (*values, *states), notes=lines)
 
     def _who(self, address: Address, result: Result) -> Identity | None:
         """As read now, else as read before at this address."""

@@ -87,6 +87,7 @@ def test_a_gpu_whose_uuid_nobody_knows_counts_as_expected_without_a_made_up_name
     assert told(frame) == [(0, None), (1, None)]
     assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (3, 2)
     assert labels(frame, "gpuwatch_gpus_unidentified_info") == [(slot(2), "lost")]
+    assert f"the GPU at {slot(2)} is not read: lost" in frame.notes
 
 
 def test_one_failing_call_drops_its_own_value_only(stage: Stage) -> None:

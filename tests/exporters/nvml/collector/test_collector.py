@@ -80,16 +80,6 @@ def test_a_lost_gpu_is_known_after_a_restart_on_the_bus_or_off_it(stage: Stage) 
     assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (4, 3)
 
 
-def test_a_gpu_whose_uuid_nobody_knows_counts_as_expected_without_a_made_up_name(stage: Stage) -> None:
-    stage.bus(3)
-    stage.say("gpus 3", "err 2 * 15")
-    frame = stage.cycle()
-    assert told(frame) == [(0, None), (1, None)]
-    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (3, 2)
-    assert labels(frame, "gpuwatch_gpus_unidentified_info") == [(slot(2), "lost")]
-    assert f"the GPU at {slot(2)} is not read: lost" in frame.notes
-
-
 def test_one_failing_call_drops_its_own_value_only(stage: Stage) -> None:
     stage.bus(2)
     stage.say("gpus 2", "err 1 nvmlDeviceGetUtilizationRates 999", "0 util 40")

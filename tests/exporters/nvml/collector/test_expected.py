@@ -1,4 +1,4 @@
-"""How many GPUs should be here, where the bus is not the measure."""
+"""How many GPUs should be here, where a bus and uuids alone do not tell."""
 
 from __future__ import annotations
 
@@ -42,3 +42,13 @@ def test_one_that_sleeps_from_the_start_is_not_missed_though_nobody_knows_its_uu
     frame = stage.cycle()
     assert labels(frame, "gpuwatch_gpus_unidentified_info") == [(slot(1), "suspended")]
     assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (2, 2)
+
+
+def test_a_gpu_whose_uuid_nobody_knows_counts_as_expected_without_a_made_up_name(stage: Stage) -> None:
+    stage.bus(3)
+    stage.say("gpus 3", "err 2 * 15")
+    frame = stage.cycle()
+    assert told(frame) == [(0, None), (1, None)]
+    assert (value(frame, EXPECTED), value(frame, VISIBLE)) == (3, 2)
+    assert labels(frame, "gpuwatch_gpus_unidentified_info") == [(slot(2), "lost")]
+    assert f"the GPU at {slot(2)} is not read: lost" in frame.notes

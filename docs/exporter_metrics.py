@@ -1,4 +1,5 @@
-"""The generated parts of docs/exporters.md: features of the NVML exporter, and every family that exporters declare."""
+"""The generated parts of docs/exporters.md: features of the NVML exporter, what exporters tell of themselves, and every
+family that they declare."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from pathlib import Path
 from gpuwatch_exporters.device import families
 from gpuwatch_exporters.device.family import DEVICE_LABELS, NODE_LABELS, Family
 from gpuwatch_exporters.nvml.group import GROUPS
+from gpuwatch_exporters.serving.cycles import Cycles, Tally
+from gpuwatch_exporters.serving.exporter import Exporter
+from gpuwatch_exporters.serving.self_metrics import SelfMetrics
 
 PAGE = Path(__file__).parent / "exporters.md"
 _CADENCES = {"cycle": "each cycle", "slow": "once a minute", "static": "once per driver load or change of MIG"}
@@ -17,7 +21,7 @@ _CADENCES = {"cycle": "each cycle", "slow": "once a minute", "static": "once per
 def exporters_page() -> str:
     """The page with its generated parts written anew; the text around them is kept."""
     text = PAGE.read_text(encoding="utf-8")
-    for name, part in (("features", _features()), ("metrics", _catalogue())):
+    for name, part in (("features", _features()), ("own", _own()), ("metrics", _catalogue())):
         head, begin, rest = text.partition(f"<!-- {name}: begin (docs/build.py writes what follows) -->\n")
         _, end, tail = rest.partition(f"<!-- {name}: end -->")
         if not begin or not end:
@@ -32,6 +36,21 @@ def _features() -> str:
         for name, group in GROUPS.items()
     )
     return "| feature | what | read | by default |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _own() -> str:
+    """The families that serving adds, as a page on which none is missing has them."""
+    cycles = Cycles(Exporter(), 10.0, lambda _: None)
+    cycles.tally = Tally(1, 0, 0.0, 0.0)
+    metrics = SelfMetrics("nvml", cycles)
+    metrics.reloaded(good=True)
+    told: dict[str, list[str]] = {}
+    for line in metrics.text(0).splitlines():
+        if line.startswith("# "):  # HELP, then TYPE
+            _, _, name, text = line.split(" ", 3)
+            told.setdefault(name, []).append(text)
+    rows = (f"| `{name}` | {kind} | {meaning} |" for name, (meaning, kind) in told.items())
+    return "| metric | type | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def _catalogue() -> str:

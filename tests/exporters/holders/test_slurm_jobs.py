@@ -147,6 +147,14 @@ def test_ranges_and_a_range_without_end(node: Node) -> None:
     assert len(look(node)["2"][0].split()) == 256
 
 
+def test_a_user_whose_variables_are_nonsense_hides_no_other_job(node: Node) -> None:
+    node.v2(
+        "job_1", {"batch": [node.process(1, environment={"SLURM_JOB_GPUS": f"{'9' * 5000},0-{'9' * 5000},\u0663"})]}
+    )
+    node.v2("job_2", {"batch": [node.process(2, environment={"SLURM_JOB_GPUS": "1"})]})
+    assert look(node) == {"2": ("1", "slurm_environment", "user1000")}
+
+
 def test_an_environment_that_may_not_be_read_is_told(everybodys: Path) -> None:
     node = Node(everybodys)
     node.v2("job_1", {"batch": [node.process(10, environment={"SLURM_JOB_GPUS": "1"})]})
@@ -181,7 +189,8 @@ def test_files_named_by_gpu(node: Node, tmp_path: Path) -> None:
     write(folder / "1", "7\n8\n\nnot a job\n")
     write(folder / mig_uuid(3), "9\n")
     write(folder / "2.5", "10\n")
-    write(folder / "notes.txt", "11\n")
+    for name in ("notes.txt", "GPU-0.tmp", "GPU-\u00e9", f".{uuid(6)}.swp", "4~"):  # on their way, or nobody's
+        write(folder / name, "11\n")
     (folder / "3").mkdir()
     answer = jobs(node, by_device=folder).look(plain())
     assert {each.job_id: each.refs for each in answer.holdings} == {

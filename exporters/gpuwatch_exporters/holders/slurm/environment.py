@@ -22,7 +22,8 @@ _WANTED = frozenset((
     "NVIDIA_VISIBLE_DEVICES",
 ))  # fmt: skip
 _UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
-_NUMBERS = re.compile(r"(\d+)(?:-(\d+))?")
+# No longer than a number of a device: a user's own text of thousands of digits is none, and int() refuses it.
+_NUMBERS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 class UnreadableError(Exception):

@@ -11,7 +11,7 @@ from gpuwatch_exporters.holders.slurm.environment import devices
 
 _MAX_BYTES, _MAX_FILES = 4096, 4096
 _JOB = re.compile(r"\d[\d_+.]*")
-_DEVICE = re.compile(r"\d+(?:[.:]\d+)?|(?:GPU|MIG)-.+")
+_MIG = re.compile(r"([0-9]+)[.:]([0-9]+)")
 
 
 def by_job(folder: Path | None) -> dict[str, tuple[Ref, ...]]:
@@ -25,14 +25,14 @@ def by_device(folder: Path | None) -> dict[str, tuple[Ref, ...]]:
     """
     found: dict[str, list[Ref]] = {}
     for name, text in _files(folder):
-        if not _DEVICE.fullmatch(name):
+        mig = _MIG.fullmatch(name)
+        refs = (Ref("mig", f"{mig[1]}/{mig[2]}/0"),) if mig else devices(name)
+        if len(refs) != 1:  # no file of a GPU: one that is being written, an editor's copy
             continue
-        number, _, instance = re.sub("[.:]", "/", name).partition("/")
-        ref = Ref("mig", f"{number}/{instance}/0") if instance and number.isdigit() else devices(name)[0]
         for line in text.splitlines():
             job = line.split()[0] if line.strip() else ""
             if _JOB.fullmatch(job):
-                found.setdefault(job, []).append(ref)
+                found.setdefault(job, []).extend(refs)
     return {job: tuple(refs) for job, refs in found.items()}
 
 

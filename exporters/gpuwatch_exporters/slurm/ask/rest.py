@@ -10,9 +10,9 @@ import ssl
 import time
 from pathlib import Path
 from typing import ClassVar
-from urllib.parse import SplitResult, urlsplit
 
 from gpuwatch.errors import SettingsError
+from gpuwatch_exporters.slurm.ask.address import UnixConnection, address, fits_a_header
 from gpuwatch_exporters.slurm.ask.errors import CallError, told_reason
 from gpuwatch_exporters.slurm.ask.process import MOST_BYTES
 from gpuwatch_exporters.slurm.ask.source import Answer
@@ -34,8 +34,8 @@ class Rest:
 
     def __init__(self, url: str, *, token_file: Path | None = None, user: str = "", version: str = "") -> None:
         self._url = url
-        self._parts = _address(url)
-        if not _fits_a_header(user):
+        self._parts = address(url)
+        if not fits_a_header(user):
             raise SettingsError(f"{user!r} is no name of a user", todo="see --rest-user")
         self._prefix = "" if self._parts.scheme == "unix" else self._parts.path.rstrip("/")
         self._token_file = token_file
@@ -124,7 +124,7 @@ class Rest:
             except (OSError, UnicodeDecodeError) as err:
                 raise CallError(f"cannot read the token in {self._token_file}: {err}", code="not_allowed") from err
         token = token.removeprefix(f"{TOKEN_VARIABLE}=").strip()  # as `scontrol token` prints it
-        if not _fits_a_header(token):
+        if not fits_a_header(token):
             raise CallError(
                 f"what is in {self._token_file or TOKEN_VARIABLE} is no token", todo="one line of ASCII",
                 code="not_allowed",
@@ -142,40 +142,10 @@ class Rest:
             raise _late(self._url)
         host, port = self._parts.hostname or "localhost", self._parts.port
         if self._parts.scheme == "unix":
-            return _UnixConnection(self._parts.path, left)
+            return UnixConnection(self._parts.path, left)
         if self._parts.scheme == "https":
             return http.client.HTTPSConnection(host, port, timeout=left, context=ssl.create_default_context())
         return http.client.HTTPConnection(host, port, timeout=left)
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str, timeout_seconds: float) -> None:
-        super().__init__("localhost", timeout=timeout_seconds)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
-def _address(url: str) -> SplitResult:
-    """The parts of an address. SettingsError when it is none."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # read late, and refused then
-        good = bool(parts.path and not parts.netloc if parts.scheme == "unix" else parts.hostname)
-    except ValueError:
-        good = False
-    if not good or parts.scheme not in ("unix", "http", "https"):
-        raise SettingsError(f"{url!r} is no address of slurmrestd", todo="unix:/path, http://host:port or https://...")
-    if parts.username or parts.password:
-        raise SettingsError("the address of slurmrestd holds a password", todo="give a token by --token-file")
-    return parts
-
-
-def _fits_a_header(text: str) -> bool:
-    return text.isascii() and (text.isprintable() or not text)
 
 
 def _late(url: str) -> CallError:

@@ -207,7 +207,7 @@ def test_a_gpu_in_a_virtual_machines_hands_is_not_ours_and_an_unbound_one_is(sta
 
 def test_sixteen_gpus_with_seven_instances_each(stage: Stage) -> None:
     stage.say("gpus 16", *(f"mig {gpu} 1 9856" for gpu in range(16) for _ in range(7)))
-    frame = stage.cycle()
+    frame = stage.until("all read", lambda frame: not only_down(frame) and len(frame.devices) == 16)
     assert [len(each.instances) for each in frame.devices] == [7] * 16
     assert len({each.uuid for device in frame.devices for each in device.instances}) == 112
 

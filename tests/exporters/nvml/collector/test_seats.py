@@ -16,7 +16,7 @@ from gpuwatch_exporters.nvml.settings import Settings
 from tests.exporters.nvml.collector.stage import Stage, only_down, value
 
 BUSY = "gpuwatch_gpu_utilization_ratio"
-TIMEOUT, INTERVAL = 0.1, 0.4
+TIMEOUT, INTERVAL = 0.25, 0.4
 
 
 class Gate(Group):
@@ -70,7 +70,7 @@ def device_threads() -> int:
 def test_a_hung_gpu_is_down_and_the_others_are_served_in_time(node: Collector, gate: Gate) -> None:
     gate.open.clear()
     threads = device_threads()
-    for cycle in range(1, 11):
+    for cycle in range(1, 6):
         began = time.monotonic()
         frame = node.collect()
         assert time.monotonic() - began < TIMEOUT + 0.8

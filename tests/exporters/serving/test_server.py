@@ -198,11 +198,33 @@ def test_beyond_the_number_the_longest_idle_gives_way_and_who_is_busy_does_not()
         assert read_reply(busy).body == b"GET /half"
 
 
+def test_who_holds_many_connections_and_does_not_ask_shuts_nobody_out() -> None:
+    with server(hello, Limits(connections=3)) as port, contextlib.ExitStack() as stack:
+        first, *others = (stack.enter_context(connected(port)) for _ in range(3))
+        for sock in others:
+            sock.sendall(b"GET")
+        assert ask(port, GET).status == 200
+        assert ended(first)  # it owed its request for longest
+
+
 def test_beyond_the_number_of_busy_ones_a_newcomer_is_turned_away() -> None:
-    with server(hello, Limits(connections=2)) as port, contextlib.ExitStack() as stack:
-        for _ in range(2):
-            stack.enter_context(connected(port)).sendall(b"GET")
+    go, began = threading.Event(), threading.Semaphore(0)
+
+    def handler(_: Request) -> Answer:
+        def slow() -> Response:
+            began.release()
+            assert go.wait(10)
+            return Response(200, b"slow")
+
+        return slow
+
+    with server(handler, Limits(connections=1)) as port, contextlib.ExitStack() as stack:
+        busy = stack.enter_context(connected(port))
+        busy.sendall(GET)
+        assert began.acquire(timeout=10)
         assert ended(stack.enter_context(connected(port)))
+        go.set()
+        assert read_reply(busy).body == b"slow"
 
 
 def test_a_slow_answer_holds_up_nobody_else() -> None:

@@ -45,6 +45,11 @@ class Connection:
         """Nothing is under way: may be closed without loss."""
         return self.served > 0 and not (self.incoming or self.outgoing or self.answering)
 
+    @property
+    def owing(self) -> bool:
+        """It was given its time and has not sent a whole request."""
+        return not (self.outgoing or self.answering or self.lingering or self.idle)
+
     def handshake(self) -> bool:
         """Goes on with the TLS handshake; True when it is done."""
         wanted = _tls_wants(self.sock.do_handshake)  # type: ignore[attr-defined]

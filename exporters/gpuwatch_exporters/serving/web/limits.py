@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Times in seconds. A connection beyond the number ends one that idles, or is turned away."""
+    """Times in seconds. A connection beyond the number ends one that idles or does not ask,
+    or is turned away."""
 
     connections: int = 512
     request: float = 5.0  # from the first byte of a request, or the connection's beginning, to the end of its head

@@ -108,11 +108,13 @@ class Server:
         self._serve(connection, READ)
 
     def _make_room(self) -> bool:
-        """Closes the connection that is idle for longest."""
+        """Closes the connection that is idle for longest, else the one that has owed its request for longest: whoever
+        holds many open and asks nothing shuts nobody out who asks at once."""
         idle = [each for each in self._connections if each.idle]
-        if idle:
-            self._close(min(idle, key=lambda each: each.deadline))
-        return bool(idle)
+        leave = idle or [each for each in self._connections if each.owing]
+        if leave:
+            self._close(min(leave, key=lambda each: each.deadline))
+        return bool(leave)
 
     def _serve(self, connection: Connection, events: int) -> None:
         try:

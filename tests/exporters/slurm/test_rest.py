@@ -172,7 +172,8 @@ def test_a_token_that_no_header_can_hold_is_told(token: str, stub: str, tmp_path
 @pytest.mark.parametrize(
     "url",
     [
-        "slurm:6820", "ftp://host", "http://", "http://ann:secret@host:6820", "ftp://ann:secret@host:port", "http://host:port", "http://host:99999",
+        "slurm:6820", "ftp://host", "http://", "http://ann:secret@host:6820", "ftp://ann:secret@host:port",
+        "http://host:port", "http://host:99999",
         "http://[::1", "unix:", "unix://host/path",
     ],
 )  # fmt: skip

@@ -118,12 +118,11 @@ def test_a_plain_user_reads_the_devices(node: Node, tmp_path: Path) -> None:
         pytest.skip("the whole run is a plain user's")
     node.say("gpus 2")
     node.open_to_all()
-    # What is imported later must be read while the files still may be.
+    # The checkout may be in a folder that is closed to others: what it has is read before the rights are given up.
     become = (
-        "import os, sys, encodings.idna; from gpuwatch_exporters.__main__ import main;"
-        "import gpuwatch_exporters.nvml.command as c, gpuwatch_exporters.device.compat as d;"
-        "c.GROUPS.ids(), d.COMPATS.ids();"
-        "os.setgroups([]); os.setgid(65534); os.setuid(65534); sys.exit(main())"
+        "import argparse, os, sys, encodings.idna; import gpuwatch_exporters.nvml.command as c;"
+        "parser = argparse.ArgumentParser(); c.add_arguments(parser); options = parser.parse_args(sys.argv[2:]);"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534); sys.exit(c.run(options))"
     )
     with served(node, tmp_path / "log", command=(sys.executable, "-c", become)) as (address, _):
         page = get(f"{address}/metrics")[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -24,17 +25,17 @@ class DeviceExporter(Exporter):
         self._holders = Holders(holders)
         self._notes: tuple[str, ...] = ()
 
+    @abstractmethod
     def collect(self, sources: Mapping[str, str]) -> Frame:
         """One cycle without holders. sources: why each source of holders is off, "" for on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def release(self) -> str:
         """Lets go of the devices; the line that says how far that went."""
-        raise NotImplementedError
 
+    @abstractmethod
     def resume(self) -> None:
         """Takes them again with the next cycle."""
-        raise NotImplementedError
 
     def frame(self) -> Frame:
         """One cycle as values."""

@@ -31,9 +31,9 @@ def read(text: str) -> dict[str, float]:
 
 def test_the_process_is_told_as_the_usual_client_tells_it(metrics: SelfMetrics) -> None:
     ours = read(metrics.process_text())
-    registry = prometheus_client.CollectorRegistry()
-    prometheus_client.ProcessCollector(registry=registry)
-    theirs = read(prometheus_client.generate_latest(registry).decode())
+    usual = prometheus_client.CollectorRegistry()
+    prometheus_client.ProcessCollector(registry=usual)
+    theirs = read(prometheus_client.generate_latest(usual).decode())
     assert theirs.keys() <= ours.keys()
     assert ours["process_start_time_seconds"] == pytest.approx(theirs["process_start_time_seconds"], abs=2)
     assert ours["process_cpu_seconds_total"] == pytest.approx(theirs["process_cpu_seconds_total"], abs=0.5)

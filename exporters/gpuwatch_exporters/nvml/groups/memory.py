@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import pynvml as nv
@@ -12,14 +13,14 @@ from gpuwatch_exporters.nvml.group import GROUPS, Board, Group, Instance
 from gpuwatch_exporters.nvml.readings import known
 
 # These share the host's memory. Their driver has no amounts to tell, and no call says that this is why.
-_UNIFIED = ("GB10", "Thor", "Orin")
+_UNIFIED = re.compile(r"\b(GB10|Thor|Orin)\b")  # a GB100 is another one
 
 
 class Memory(Group):
     help = "memory in total, used, free and reserved, per GPU and MIG instance"
 
     def read(self, board: Board) -> Iterable[Value]:
-        unified = any(name in board.identity.model for name in _UNIFIED)
+        unified = _UNIFIED.search(board.identity.model) is not None
         values = () if unified else tuple(_memory(board))
         if unified or values:
             yield Value(of.MODEL_INFO, ("unified" if unified else "dedicated",), 1)

@@ -32,6 +32,7 @@ def test_a_driver_without_the_newer_memory_call_tells_no_reserved_amount(fake_nv
 def test_unified_memory_has_a_reason_and_no_amounts(fake_nvml: FakeNvml) -> None:
     fake_nvml.write("err 0 nvmlDeviceGetMemoryInfo 3", "err 0 nvmlDeviceGetMemoryInfo_v2 3")
     assert read("memory", board(model="NVIDIA GB10")) == {("memory_model_info", "unified"): 1}
+    assert ("memory_model_info", "unified") not in read("memory", board(model="NVIDIA GB100"))
     other = read("memory", board(model="NVIDIA H100 80GB HBM3"))
     assert not any(name.startswith("memory_") for name, *_ in other)  # why it is missing is not known: nothing is told
 
